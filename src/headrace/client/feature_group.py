@@ -1,0 +1,251 @@
+"""A feature group in the hands of a user."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import get_args
+
+import pyarrow as pa
+
+from headrace.client.frame import Frame, to_reader, to_table
+from headrace.client.query import On, Query, check_limit, check_names, pin
+from headrace.client.result import Result
+from headrace.errors import InvalidArgument, UnknownColumn
+from headrace.model.definition import Commit, Group
+from headrace.model.duration import UNLIMITED, Duration, Time
+from headrace.model.expression import Column, Ref
+from headrace.model.query import How, Select, Source
+from headrace.model.query import Query as QueryModel
+from headrace.model.request import ReadRequest
+from headrace.protocol import Backend, InsertMode
+
+
+class FeatureGroup:
+    """A stored, versioned table. The handle holds no rows: each read sees the newest commit.
+
+    `group["column"]` is a column for filters; `group.column` too, where no method has that name.
+    """
+
+    def __init__(self, backend: Backend, group: Group) -> None:
+        self._backend = backend
+        self._group = group
+
+    @property
+    def name(self) -> str:
+        return self._group.definition.name
+
+    @property
+    def version(self) -> int:
+        return self._group.definition.version
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns; None before the first insert, which sets them."""
+        return self._current().schema
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        return self._group.definition.primary_key
+
+    @property
+    def event_time(self) -> str | None:
+        return self._group.definition.event_time
+
+    @property
+    def created_time(self) -> str | None:
+        return self._group.definition.created_time
+
+    @property
+    def ttl(self) -> timedelta | None:
+        """The age from which a row is not used; None is unlimited."""
+        micros = self._group.definition.ttl
+        return None if micros is None or micros == UNLIMITED else timedelta(microseconds=micros)
+
+    @property
+    def location(self) -> str:
+        return self._group.definition.location
+
+    @property
+    def format(self) -> str:
+        return self._group.definition.format
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return dict(self._group.definition.tags)
+
+    @property
+    def description(self) -> str:
+        return self._group.definition.description
+
+    def __getitem__(self, name: str) -> Column:
+        schema = self._current().schema
+        if schema is not None and name not in schema.names:
+            raise UnknownColumn(
+                f"feature group {self._ref} has no column {name!r}",
+                hint=f"it has {', '.join(schema.names[:20])}",
+            )
+        return Column(Ref(name, self._ref))
+
+    def __getattr__(self, name: str) -> Column:
+        if not name.startswith("_"):
+            schema = self._current().schema
+            if schema is not None and name in schema.names:
+                return self[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute or column {name!r}")
+
+    def insert(
+        self, data: Frame, *, mode: InsertMode = "upsert", idempotency_key: str | None = None
+    ) -> Commit:
+        """Write rows in one commit, or nothing.
+
+        Args:
+            data: any frame; a reader is streamed.
+            mode: "upsert" replaces rows with the same primary key and event time; "append" keeps both;
+                "overwrite" replaces all rows.
+            idempotency_key: names the write, so that running it again changes nothing.
+
+        Raises:
+            SchemaMismatch, NullKeys, DuplicateKeys, BadData: `details["problems"]` names every problem.
+            Conflict: others kept writing; try again.
+            OutcomeUnknown: try again with the same `idempotency_key`.
+        """
+        if mode not in get_args(InsertMode):
+            raise InvalidArgument(f"mode={mode!r} is refused", hint='use "upsert", "append" or "overwrite"')
+        key = uuid.uuid4().hex if idempotency_key is None else idempotency_key
+        unknown = self._group.schema is None
+        commit = self._backend.insert(self._ref, to_reader(data), mode, key)
+        if unknown:
+            self._warn_of_dates()
+        return commit
+
+    def delete(self, *, keys: Frame | None = None, filter: Column | None = None) -> Commit:  # noqa: A002
+        """Delete rows: those with these keys, or those for which the filter is true.
+
+        Args:
+            keys: a frame with the primary key, and the event time where one row of a key is meant.
+        """
+        if (keys is None) == (filter is None):
+            raise InvalidArgument("delete takes keys or a filter: exactly one of them")
+        if filter is not None and not isinstance(filter, Column):
+            raise InvalidArgument(
+                f"filter takes a condition, not {filter!r}", hint='such as group["column"] > 0'
+            )
+        condition = (
+            None if filter is None else self.select().filter(filter).resolved.root.filters[0].condition
+        )
+        table = None if keys is None else to_table(keys)
+        return self._backend.delete_rows(self._ref, table, condition, uuid.uuid4().hex)
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Column | None = None,  # noqa: A002
+        *,
+        snapshot: int | None = None,
+        timestamp: Time | None = None,
+        latest: bool = False,
+        limit: int | None = None,
+    ) -> Result:
+        """The rows, lazily.
+
+        Args:
+            columns: all if None.
+            filter: keeps rows for which it is true.
+            snapshot, timestamp: the table as it was then; at most one of them.
+            latest: of the rows kept, the newest of each key.
+        """
+        if isinstance(columns, str):
+            raise InvalidArgument(
+                f"columns takes several names, not {columns!r}", hint="put the name into a list"
+            )
+        query = self.select(*columns) if columns is not None else self._query()
+        if columns is not None and not columns:
+            raise InvalidArgument("columns is empty", hint="leave it out for all columns")
+        if filter is not None:
+            query = query.filter(filter)
+        if snapshot is not None or timestamp is not None:
+            query = query.as_of(snapshot=snapshot, timestamp=timestamp)
+        request = ReadRequest(
+            kind="query",
+            query=query.model,
+            latest=latest,
+            limit=None if limit is None else check_limit(limit),
+        )
+        return Result.prepare(self._backend, request, None)
+
+    def select(self, *columns: str) -> Query:
+        """A query on these columns; without arguments, on all features."""
+        names = check_names(columns)
+        if not names:
+            return self._query()
+        return self._query(Select(names))
+
+    def filter(self, condition: Column) -> Query:
+        return self._query().filter(condition)
+
+    def join(
+        self,
+        other: FeatureGroup | Query,
+        *,
+        on: On | None = None,
+        how: How = "left",
+        prefix: str = "",
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        point_in_time: bool | None = None,
+    ) -> Query:
+        """See `Query.join`."""
+        return self._query().join(
+            other,
+            on=on,
+            how=how,
+            prefix=prefix,
+            max_age=max_age,
+            min_age=min_age,
+            point_in_time=point_in_time,
+        )
+
+    def as_of(self, *, snapshot: int | None = None, timestamp: Time | None = None) -> Query:
+        """A query on the table as it was."""
+        pin(snapshot, timestamp)
+        return self._query().as_of(snapshot=snapshot, timestamp=timestamp)
+
+    def history(self, limit: int | None = None) -> list[Commit]:
+        """The commits, newest first."""
+        return self._backend.history(self._ref, None if limit is None else check_limit(limit))
+
+    def set_tags(self, tags: Mapping[str, str | None]) -> None:
+        """Set tags; None removes one."""
+        self._group = self._backend.set_group_tags(self.name, self.version, dict(tags))
+
+    @property
+    def _ref(self) -> str:
+        return self._group.definition.ref
+
+    def _current(self) -> Group:
+        """The group, asked for again while it has no schema: somebody else may have inserted first."""
+        if self._group.schema_ipc is None:
+            self._group = self._backend.get_group(self.name, self.version)
+        return self._group
+
+    def _query(self, *steps: Select) -> Query:
+        return Query(self._backend, QueryModel(Source(self._ref), steps), {self._ref: self._current()})
+
+    def _warn_of_dates(self) -> None:
+        schema, time = self.schema, self.event_time
+        if schema is None or time is None or self._group.definition.min_age is not None:
+            return
+        if pa.types.is_date(schema.field(time).type):
+            warnings.warn(
+                f"{self._ref}: event time {time!r} is a date, which counts from its first moment: rows that sum up "
+                'the day leak it. Create the group with min_age="1d" if they do, min_age="0s" if not.',
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def __repr__(self) -> str:
+        time = f", event_time={self.event_time!r}" if self.event_time else ""
+        return f"FeatureGroup({self._ref}, primary_key={list(self.primary_key)}{time})"

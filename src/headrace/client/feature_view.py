@@ -1,0 +1,161 @@
+"""A feature view in the hands of a user."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from headrace.client.frame import Frame, to_table
+from headrace.client.options import EngineName, KnownAt, point_in_time
+from headrace.client.query import Query
+from headrace.client.result import Result
+from headrace.model.definition import ViewDefinition, write_schema
+from headrace.model.duration import Duration, Time
+from headrace.model.name import parse_reference
+from headrace.model.query import groups_of
+from headrace.model.request import PointInTime, ReadRequest
+from headrace.protocol import Backend
+
+
+class FeatureView:
+    """A named, versioned query with labels: training data and batch data come from the same definition.
+
+    The point-in-time options of its methods:
+        start, end: bound the event time of the spine's rows, `[start, end)`; never the features.
+        spine: rows to enrich instead of the root group's; each gives exactly one row, in the same order, unless
+            the view itself drops it. Root columns that it lacks are looked up by key; its other columns
+            pass through.
+        event_time: the spine's time column, where it has another name than the root's.
+        as_of: every table as committed by then, unless the query pins it.
+        known_at: only feature rows recorded (`created_time`) by then, or by each row's "event_time".
+        max_age, min_age: beat those of joins and groups.
+    """
+
+    def __init__(self, backend: Backend, definition: ViewDefinition) -> None:
+        self._backend = backend
+        self._definition = definition
+
+    @property
+    def name(self) -> str:
+        return self._definition.name
+
+    @property
+    def version(self) -> int:
+        return self._definition.version
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._definition.labels
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that are no labels, in order."""
+        return tuple(f.name for f in self.query.resolved.fields if f.name not in self.labels)
+
+    @property
+    def query(self) -> Query:
+        groups = {
+            ref: self._backend.get_group(*parse_reference(ref)) for ref in groups_of(self._definition.query)
+        }
+        return Query(self._backend, self._definition.query, groups)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return dict(self._definition.tags)
+
+    @property
+    def description(self) -> str:
+        return self._definition.description
+
+    def training_data(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        spine: Frame | None = None,
+        event_time: str | None = None,
+        as_of: Time | None = None,
+        known_at: KnownAt = None,
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        engine: EngineName | None = None,
+    ) -> Result:
+        """Features and labels, each row as it was known at its event time; snapshots are fixed here."""
+        options = point_in_time(
+            start=start,
+            end=end,
+            event_time=event_time,
+            as_of=as_of,
+            known_at=known_at,
+            max_age=max_age,
+            min_age=min_age,
+            engine=engine,
+        )
+        return self._result("training", options, spine)
+
+    def batch_data(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        spine: Frame | None = None,
+        event_time: str | None = None,
+        as_of: Time | None = None,
+        known_at: KnownAt = None,
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        engine: EngineName | None = None,
+    ) -> Result:
+        """Features without labels, for predictions. Rows without an event time have the time of this call."""
+        options = point_in_time(
+            start=start,
+            end=end,
+            event_time=event_time,
+            as_of=as_of,
+            known_at=known_at,
+            max_age=max_age,
+            min_age=min_age,
+            engine=engine,
+        )
+        return self._result("batch", options, spine)
+
+    def explain(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        spine: Frame | None = None,
+        event_time: str | None = None,
+        as_of: Time | None = None,
+        known_at: KnownAt = None,
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        engine: EngineName | None = None,
+    ) -> str:
+        """How `training_data` with these options would be run."""
+        options = point_in_time(
+            start=start,
+            end=end,
+            event_time=event_time,
+            as_of=as_of,
+            known_at=known_at,
+            max_age=max_age,
+            min_age=min_age,
+            engine=engine,
+        )
+        schema = None if spine is None else write_schema(to_table(spine).schema)
+        return self._backend.explain(self._request("training", options, schema))
+
+    def _result(
+        self, kind: Literal["training", "batch"], options: PointInTime, spine: Frame | None
+    ) -> Result:
+        table = None if spine is None else to_table(spine).replace_schema_metadata(None)
+        schema = None if table is None else write_schema(table.schema)
+        return Result.prepare(self._backend, self._request(kind, options, schema), table)
+
+    def _request(
+        self, kind: Literal["training", "batch"], options: PointInTime, schema: bytes | None
+    ) -> ReadRequest:
+        return ReadRequest(kind=kind, view=self._definition.ref, point_in_time=options, spine_schema=schema)
+
+    def __repr__(self) -> str:
+        return f"FeatureView({self._definition.ref}, labels={list(self.labels)})"

@@ -1,0 +1,196 @@
+"""Queries as users build them: immutable, checked at every step, run by `read`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import pyarrow as pa
+
+from headrace.client.options import known_at_options
+from headrace.client.result import Result
+from headrace.errors import InvalidArgument
+from headrace.model.definition import Group
+from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
+from headrace.model.expression import Column, Ref
+from headrace.model.query import Filter, How, Join, Limit, Select, Source, Step
+from headrace.model.query import Query as QueryModel
+from headrace.model.request import PointInTime, ReadRequest
+from headrace.model.resolve import Resolved, resolve
+from headrace.protocol import Backend
+
+if TYPE_CHECKING:
+    from headrace.client.feature_group import FeatureGroup
+
+On = str | Sequence[str] | Mapping[str, str]
+
+
+class Query:
+    """Rows of a root feature group, with columns of others joined to them.
+
+    Build with `select`, `filter`, `join`, `limit`, `as_of`: each gives a new query. `query["column"]` is a
+    column of the result, for filters. Nothing is read before `read`, or before a feature view over it is.
+    """
+
+    def __init__(self, backend: Backend, model: QueryModel, groups: Mapping[str, Group]) -> None:
+        self._backend = backend
+        self._model = model
+        self._groups = dict(groups)
+        self._resolved = resolve(model, self._groups)
+
+    @property
+    def model(self) -> QueryModel:
+        """The query as data."""
+        return self._model
+
+    @property
+    def resolved(self) -> Resolved:
+        return self._resolved
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return pa.schema([pa.field(f.name, f.type) for f in self._resolved.fields])
+
+    def __getitem__(self, name: str) -> Column:
+        return Column(Ref(name))
+
+    def select(self, *columns: str) -> Query:
+        """Keep these columns; without arguments, all features. Raises UnknownColumn, NameClash."""
+        return self._with(Select(check_names(columns) or None))
+
+    def filter(self, condition: Column) -> Query:
+        """Keep rows for which the condition is true.
+
+        Before a join this chooses the rows that take part; after it, the rows of the result.
+        """
+        if not isinstance(condition, Column):
+            raise InvalidArgument(
+                f"filter takes a condition, not {condition!r}", hint='such as group["column"] > 0'
+            )
+        return self._with(Filter(condition.condition))
+
+    def limit(self, n: int) -> Query:
+        """At most `n` rows; which ones is not said. Must be the last step."""
+        return self._with(Limit(check_limit(n)))
+
+    def join(
+        self,
+        other: FeatureGroup | Query,
+        *,
+        on: On | None = None,
+        how: How = "left",
+        prefix: str = "",
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        point_in_time: bool | None = None,
+    ) -> Query:
+        """Add columns of another group to each row: point in time if both have an event time, else by key.
+
+        Args:
+            other: a group (all its features) or a query on one (what it selects and filters).
+            on: its whole primary key, as columns of this query: a name, names, or {left: right}.
+            how: "left" keeps rows without a match; "inner" drops them.
+            prefix: put before the names of the added columns.
+            max_age: a match older than this gives nulls; "unlimited" lifts the group's ttl.
+            min_age: matches younger than this are skipped.
+            point_in_time: False ignores time (for labels); None decides by the event times.
+
+        Raises:
+            NameClash, KeyMismatch, Leakage, InvalidArgument.
+        """
+        right = other if isinstance(other, Query) else other.select()
+        step = Join(
+            right=right._model,
+            on=_pairs(on),
+            how=how,
+            prefix=prefix,
+            max_age=parse_max_age("max_age", max_age),
+            min_age=parse_min_age(min_age),
+            point_in_time=point_in_time,
+        )
+        return Query(
+            self._backend,
+            QueryModel(self._model.source, (*self._model.steps, step)),
+            self._groups | right._groups,
+        )
+
+    def as_of(self, *, snapshot: int | None = None, timestamp: Time | None = None) -> Query:
+        """Read the tables as they were; a joined query takes a timestamp, for tables not yet pinned."""
+        time = pin(snapshot, timestamp)
+        joined = any(isinstance(step, Join) for step in self._model.steps)
+        if snapshot is not None and joined:
+            raise InvalidArgument(
+                "a query over several tables has no single snapshot",
+                hint="give a timestamp, or pin each group",
+            )
+        return Query(self._backend, _pinned(self._model, snapshot, time), self._groups)
+
+    def read(self, *, known_at: Literal["event_time"] | Time | None = None) -> Result:
+        """The rows, lazily.
+
+        Args:
+            known_at: leave out what was recorded later: than this time, or than each row's own event time.
+        """
+        instant, by_row = known_at_options(known_at)
+        options = PointInTime(known_at=instant, known_at_event_time=by_row)
+        return Result.prepare(
+            self._backend, ReadRequest(kind="query", query=self._model, point_in_time=options), None
+        )
+
+    def explain(self) -> str:
+        """How it would be run: per group point in time or plain, ages in force, snapshot, files kept."""
+        return self._backend.explain(ReadRequest(kind="query", query=self._model))
+
+    def _with(self, step: Step) -> Query:
+        return Query(self._backend, QueryModel(self._model.source, (*self._model.steps, step)), self._groups)
+
+    def __repr__(self) -> str:
+        return f"Query({self._model.source.group}: {', '.join(f.name for f in self._resolved.fields)})"
+
+
+def check_names(columns: Sequence[Any]) -> tuple[str, ...]:
+    for column in columns:
+        if not isinstance(column, str):
+            raise InvalidArgument(f"columns are named by text, not {column!r}", hint='select("a", "b")')
+    return tuple(columns)
+
+
+def check_limit(n: int) -> int:
+    if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+        raise InvalidArgument(f"a limit is a number of rows, not {n!r}")
+    return n
+
+
+def pin(snapshot: int | None, timestamp: Time | None) -> dt.datetime | None:
+    """The instant of `timestamp`. Raises InvalidArgument unless exactly one of both is given."""
+    if (snapshot is None) == (timestamp is None):
+        raise InvalidArgument("as_of takes a snapshot or a timestamp: exactly one of them")
+    if snapshot is not None and (not isinstance(snapshot, int) or isinstance(snapshot, bool) or snapshot < 0):
+        raise InvalidArgument(f"a snapshot is a number, not {snapshot!r}")
+    return None if timestamp is None else parse_time("timestamp", timestamp)
+
+
+def _pinned(query: QueryModel, snapshot: int | None, time: dt.datetime | None) -> QueryModel:
+    source = query.source
+    if source.snapshot is None and source.timestamp is None:
+        source = Source(source.group, snapshot, time)
+    steps = tuple(
+        msgspec.structs.replace(step, right=_pinned(step.right, snapshot, time))
+        if isinstance(step, Join)
+        else step
+        for step in query.steps
+    )
+    return QueryModel(source, steps)
+
+
+def _pairs(on: On | None) -> tuple[tuple[str, str], ...] | None:
+    if on is None:
+        return None
+    if isinstance(on, str):
+        return ((on, on),)
+    if isinstance(on, Mapping):
+        return tuple((str(left), str(right)) for left, right in on.items())
+    return tuple((name, name) for name in check_names(on))

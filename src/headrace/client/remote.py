@@ -1,0 +1,268 @@
+"""A project of a service, over Arrow Flight: the `Backend` that the embedded store is too."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.flight as fl
+from msgspec.json import Decoder
+
+from headrace import protocol
+from headrace.client.address import Address, diagnose
+from headrace.errors import (
+    Cancelled,
+    HeadraceError,
+    InternalError,
+    OutcomeUnknown,
+    PermissionDenied,
+    Timeout,
+    Unauthenticated,
+    Unavailable,
+    Unsupported,
+)
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
+from headrace.model.expression import Condition
+from headrace.model.request import Prepared, ReadRequest
+
+Answer = TypeVar("Answer")
+
+_HELLO = Decoder(protocol.Hello)
+_GROUP, _GROUPS = Decoder(Group), Decoder(list[Group])
+_VIEW, _VIEWS = Decoder(ViewDefinition), Decoder(list[ViewDefinition])
+_COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
+_MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
+_PREPARED = Decoder(Prepared)
+_TEXT, _NOTHING = Decoder(str), Decoder(None)
+
+_SPINE_ROWS = 65_536
+_TRANSLATED: tuple[tuple[type[Exception], type[HeadraceError]], ...] = (
+    (fl.FlightTimedOutError, Timeout),
+    (fl.FlightUnavailableError, Unavailable),
+    (fl.FlightCancelledError, Cancelled),
+    (fl.FlightUnauthenticatedError, Unauthenticated),
+    (fl.FlightUnauthorizedError, PermissionDenied),
+    (pa.ArrowNotImplementedError, Unsupported),
+)
+
+
+class RemoteBackend:
+    """Calls a service.
+
+    Args:
+        timeout: seconds that a call may take before its first answer; the rows of a read, and of a write, may
+            take any time. None waits for ever.
+    """
+
+    def __init__(self, address: Address, project: str, timeout: float | None) -> None:
+        self._address = address
+        self._project = project
+        self._timeout = timeout
+        self._client = address.connect()
+        self._ask("hello", protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project), _HELLO)
+
+    def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
+        body = protocol.CreateGroup(definition, None if schema is None else write_schema(schema))
+        return self._ask("create_group", body, _GROUP)
+
+    def get_group(self, name: str, version: int | None) -> Group:
+        return self._ask("get_group", protocol.Named(name, version), _GROUP)
+
+    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
+        return self._ask("list_groups", protocol.Listing(name, tags), _GROUPS)
+
+    def delete_group(self, name: str, version: int, force: bool) -> None:
+        self._ask("delete_group", protocol.Named(name, version, force), _NOTHING)
+
+    def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
+        return self._ask("set_group_tags", protocol.SetTags(name, version, tags), _GROUP)
+
+    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
+        return self._ask("outcome", protocol.Outcome(ref, idempotency_key), _MAYBE_COMMIT)
+
+    def delete_rows(
+        self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
+    ) -> Commit:
+        sent = None
+        if keys is not None:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, keys.schema) as stream:
+                stream.write_table(keys)
+            sent = sink.getvalue().to_pybytes()
+        body = protocol.DeleteRows(ref, idempotency_key, sent, condition)
+        with self._outcome_asked(ref, idempotency_key) as done:
+            done.append(self._ask("delete_rows", body, _COMMIT))
+        return done[0]
+
+    def history(self, ref: str, limit: int | None) -> list[Commit]:
+        return self._ask("history", protocol.History(ref, limit), _COMMITS)
+
+    def create_view(self, definition: ViewDefinition) -> ViewDefinition:
+        return self._ask("create_view", definition, _VIEW)
+
+    def get_view(self, name: str, version: int | None) -> ViewDefinition:
+        return self._ask("get_view", protocol.Named(name, version), _VIEW)
+
+    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
+        return self._ask("list_views", protocol.Listing(name, tags), _VIEWS)
+
+    def delete_view(self, name: str, version: int) -> None:
+        self._ask("delete_view", protocol.Named(name, version), _NOTHING)
+
+    def explain(self, request: ReadRequest) -> str:
+        return self._ask("explain", request, _TEXT)
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        descriptor = fl.FlightDescriptor.for_command(protocol.encode(request))
+        with self._call(self._timeout) as options:
+            info = self._client.get_flight_info(descriptor, options)
+        prepared = _decode(bytes(info.app_metadata), _PREPARED)
+        return msgspec.structs.replace(prepared, tickets=tuple(e.ticket.ticket for e in info.endpoints))
+
+    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+        schema = pa.ipc.read_schema(pa.py_buffer(prepared.schema_ipc))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(prepared, spine))
+
+    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+        if spine is not None or len(prepared.tickets) == 1:
+            return (
+                self.stream(prepared, spine).read_all()
+                if spine is not None
+                else self._fetch(prepared.tickets[0])
+            )
+        with ThreadPoolExecutor(len(prepared.tickets)) as threads:
+            return pa.concat_tables(threads.map(self._fetch, prepared.tickets))
+
+    def insert(
+        self, ref: str, rows: pa.RecordBatchReader, mode: protocol.InsertMode, idempotency_key: str
+    ) -> Commit:
+        with self._outcome_asked(ref, idempotency_key) as done:
+            done.append(self._put(protocol.InsertCommand(ref, mode, idempotency_key), rows))
+        return done[0]
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _fetch(self, ticket: bytes) -> pa.Table:
+        with self._call(None) as options:
+            return self._client.do_get(fl.Ticket(ticket), options).read_all()
+
+    def _batches(self, prepared: Prepared, spine: pa.Table | None) -> Iterator[pa.RecordBatch]:
+        if spine is not None:
+            yield from self._exchange(prepared, spine)
+            return
+        for ticket in prepared.tickets:
+            with self._call(None) as options:
+                yield from _chunks(self._client.do_get(fl.Ticket(ticket), options))
+
+    def _exchange(self, prepared: Prepared, spine: pa.Table) -> Iterator[pa.RecordBatch]:
+        command = protocol.encode(protocol.ReadCommand(prepared))
+        with self._call(None) as options:
+            writer, reader = self._client.do_exchange(fl.FlightDescriptor.for_command(command), options)
+            try:
+                with contextlib.suppress(pa.ArrowException, OSError):
+                    # If the service has refused already, writing fails first, and reading tells why.
+                    writer.begin(spine.schema)
+                    for batch in spine.to_batches(_SPINE_ROWS):
+                        writer.write_batch(batch)
+                    writer.done_writing()
+                yield from _chunks(reader)
+            finally:
+                with contextlib.suppress(pa.ArrowException, OSError):
+                    writer.close()
+
+    def _put(self, command: protocol.InsertCommand, rows: pa.RecordBatchReader) -> Commit:
+        descriptor = fl.FlightDescriptor.for_command(protocol.encode(command))
+        with self._call(None) as options:
+            writer, answers = self._client.do_put(descriptor, rows.schema, options)
+            try:
+                for batch in rows:
+                    writer.write_batch(batch)
+                # Only this tells the service that the rows are complete: without it, nothing is committed.
+                writer.write_metadata(protocol.COMPLETE)
+                writer.done_writing()
+                answer = answers.read()
+            finally:
+                # If the service has refused already, writing fails without a reason, and closing tells it.
+                writer.close()
+        return _decode(answer.to_pybytes(), _COMMIT)
+
+    @contextlib.contextmanager
+    def _outcome_asked(self, ref: str, key: str) -> Iterator[list[Commit]]:
+        """A lost answer to a write is no answer: asks the service what became of it."""
+        done: list[Commit] = []
+        try:
+            yield done
+        except Unavailable as error:
+            try:
+                found = self.outcome(ref, key)
+            except HeadraceError:
+                raise OutcomeUnknown(
+                    f"{ref}: the service went away before it said whether the write was committed",
+                    hint=f"try again with idempotency_key={key!r}: it is then written once",
+                    details={"idempotency_key": key},
+                ) from error
+            if found is None:
+                raise
+            done.append(found)
+
+    def _ask(self, action: protocol.Action, body: object, answer: Decoder[Answer]) -> Answer:
+        with self._call(self._timeout) as options:
+            results = list(self._client.do_action(fl.Action(action, protocol.encode(body)), options))
+        return _decode(results[0].body.to_pybytes(), answer)
+
+    @contextlib.contextmanager
+    def _call(self, timeout: float | None) -> Iterator[fl.FlightCallOptions]:
+        request_id = uuid.uuid4().hex[:16]
+        headers = [
+            (protocol.VERSION_HEADER.encode(), str(protocol.PROTOCOL_VERSION).encode()),
+            (protocol.REQUEST_HEADER.encode(), request_id.encode()),
+            (protocol.PROJECT_HEADER.encode(), self._project.encode()),
+        ]
+        try:
+            yield fl.FlightCallOptions(timeout=timeout, headers=headers)
+        except (fl.FlightError, pa.ArrowNotImplementedError) as error:
+            raise self._translate(error, request_id) from error
+
+    def _translate(self, error: Exception, request_id: str) -> HeadraceError:
+        told = getattr(error, "extra_info", None)
+        if told:
+            return protocol.decode_error(bytes(told))
+        for kind, ours in _TRANSLATED:
+            if isinstance(error, kind):
+                if ours is Unavailable:
+                    return diagnose(self._address) or Unavailable(
+                        f"the service at {self._address.uri} does not answer", request_id=request_id
+                    )
+                return ours(f"the service at {self._address.uri}: {error}", request_id=request_id)
+        return InternalError(f"the service at {self._address.uri} failed: {error}", request_id=request_id)
+
+
+def _chunks(reader: fl.FlightStreamReader) -> Iterator[pa.RecordBatch]:
+    """The batches of a stream. Left early, it is cancelled, so that the service stops too."""
+    whole = False
+    try:
+        while True:
+            try:
+                chunk = reader.read_chunk()
+            except StopIteration:
+                whole = True
+                return
+            if chunk.data is not None:
+                yield chunk.data
+    finally:
+        if not whole:
+            reader.cancel()
+
+
+def _decode(body: bytes, kind: Decoder[Answer]) -> Answer:
+    try:
+        return kind.decode(body)
+    except msgspec.MsgspecError as error:
+        raise InternalError(f"the service sent an answer that cannot be read: {error}") from None

@@ -1,0 +1,155 @@
+"""Results: what a read will give, before and when it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import pyarrow as pa
+
+from headrace.errors import InvalidArgument, MissingDependency
+from headrace.model.definition import read_schema
+from headrace.model.request import Prepared, ReadRequest
+from headrace.protocol import BATCH_ROWS, Backend
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+DtypeBackend = Literal["pyarrow", "numpy_nullable", "numpy"]
+
+
+class Result:
+    """A read whose snapshots are fixed, and which is run again by each call that gives rows.
+
+    So two calls give the same rows, whatever is committed in between. It is itself a stream of Arrow data
+    (`__arrow_c_stream__`), so `polars.DataFrame(result)` or `duckdb.sql("FROM result")` read it directly.
+    """
+
+    def __init__(self, backend: Backend, prepared: Prepared, spine: pa.Table | None) -> None:
+        self._backend = backend
+        self._prepared = prepared
+        self._spine = spine
+
+    @classmethod
+    def prepare(cls, backend: Backend, request: ReadRequest, spine: pa.Table | None) -> Result:
+        return cls(backend, backend.prepare(request), spine)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return read_schema(self._prepared.schema_ipc)
+
+    @property
+    def snapshots(self) -> dict[str, int]:
+        """The snapshot read of each group: `{"weather@v1": 12}`."""
+        return dict(self._prepared.snapshots)
+
+    def to_arrow(self) -> pa.Table:
+        return self._backend.read(self._prepared, self._spine)
+
+    def to_reader(self, batch_size: int = BATCH_ROWS) -> pa.RecordBatchReader:
+        """The rows in batches of at most `batch_size` rows, as they come, never all in memory."""
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise InvalidArgument(f"batch_size={batch_size!r} is not a positive number of rows")
+        batches = _sliced(self._backend.stream(self._prepared, self._spine), batch_size)
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, dtype_backend: DtypeBackend = "pyarrow") -> pd.DataFrame:
+        """A pandas frame: Arrow types by default, which keep nulls, decimals and dates at no cost."""
+        return _to_pandas(self.to_arrow(), dtype_backend)
+
+    def to_df(self) -> pd.DataFrame:
+        """`to_pandas` by Feast's name."""
+        return self.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        return _to_polars(self.to_arrow())
+
+    def head(self, n: int = 10) -> Result:
+        """The same read, of at most `n` rows."""
+        if not isinstance(n, int) or n < 0:
+            raise InvalidArgument(f"head takes a number of rows, not {n!r}")
+        limit = self._prepared.request.limit
+        request = msgspec.structs.replace(self._prepared.request, limit=n if limit is None else min(n, limit))
+        return Result.prepare(self._backend, request, self._spine)
+
+    def xy(self, to: Literal["pandas", "polars", "arrow"] = "pandas") -> tuple[Any, Any]:
+        """Features and labels of one run, in the same row order.
+
+        Features are the feature view's, in its order, whatever else a spine brought along. One label is a
+        series; several are a frame.
+
+        Raises:
+            InvalidArgument: the read is not of a feature view with labels.
+        """
+        if not self._prepared.labels:
+            raise InvalidArgument(
+                "there are no labels to split off", hint="create the feature view with labels=[…]"
+            )
+        if to not in ("pandas", "polars", "arrow"):
+            raise InvalidArgument(f"to={to!r} is refused", hint='use "pandas", "polars" or "arrow"')
+        table = self.to_arrow()
+        x, y = table.select(list(self._prepared.features)), table.select(list(self._prepared.labels))
+        if to == "arrow":
+            return x, y.column(0) if y.num_columns == 1 else y
+        if to == "polars":
+            features, labels = _to_polars(x), _to_polars(y)
+            return features, labels.to_series(0) if labels.width == 1 else labels
+        frame = _to_pandas(y, "pyarrow")
+        return _to_pandas(x, "pyarrow"), frame.iloc[:, 0] if y.num_columns == 1 else frame
+
+    def explain(self) -> str:
+        return self._backend.explain(self._prepared.request)
+
+    def __repr__(self) -> str:
+        pinned = ", ".join(f"{ref} at snapshot {n}" for ref, n in self._prepared.snapshots.items())
+        return f"Result({pinned}: {', '.join(self.schema.names)})"
+
+
+def _sliced(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in reader:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def _to_pandas(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingDependency("pandas is not installed", hint='pip install "headrace[pandas]"') from None
+    if dtype_backend == "pyarrow":
+        return table.to_pandas(types_mapper=pd.ArrowDtype)
+    if dtype_backend == "numpy_nullable":
+        return table.to_pandas(types_mapper=_nullable)
+    if dtype_backend == "numpy":
+        return table.to_pandas()
+    raise InvalidArgument(
+        f"dtype_backend={dtype_backend!r} is refused", hint='use "pyarrow", "numpy_nullable" or "numpy"'
+    )
+
+
+def _nullable(kind: pa.DataType) -> Any:
+    """The pandas type with its own null for an Arrow type; None where pandas has no such type."""
+    import pandas as pd
+
+    if pa.types.is_boolean(kind):
+        return pd.BooleanDtype()
+    if pa.types.is_string(kind):
+        return pd.StringDtype()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return pd.array([], dtype=f"{'Float' if pa.types.is_floating(kind) else 'Int'}{kind.bit_width}").dtype
+    return None
+
+
+def _to_polars(table: pa.Table) -> pl.DataFrame:
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingDependency("polars is not installed", hint='pip install "headrace[polars]"') from None
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -1,0 +1,260 @@
+"""The way in for users: one project of a store, embedded or remote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import msgspec
+import pyarrow as pa
+
+from headrace.client.feature_group import FeatureGroup
+from headrace.client.feature_view import FeatureView
+from headrace.client.query import Query, check_names
+from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
+from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
+from headrace.model.duration import Duration, parse_max_age, parse_min_age
+from headrace.protocol import Backend
+
+
+class FeatureStore:
+    """One project. Usable as a context manager, which closes it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def create_feature_group(
+        self,
+        name: str,
+        *,
+        primary_key: Sequence[str],
+        event_time: str | None = None,
+        created_time: str | None = None,
+        partition_by: Sequence[str] = (),
+        ttl: Duration | None = None,
+        min_age: Duration | None = None,
+        tie_breaker: str | None = None,
+        event_time_unit: EventTimeUnit | None = None,
+        schema: pa.Schema | None = None,
+        version: int | None = None,
+        change_feed: bool = True,
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> FeatureGroup:
+        """Declare a feature group; without a schema, the first insert sets it.
+
+        Args:
+            primary_key: columns that name the entity; empty for a group with one history in all.
+            event_time: from when on a row is true. With the primary key it identifies a row.
+            created_time: when a row was recorded; filled at insert where a frame lacks it.
+            partition_by: columns by which the files are laid out.
+            ttl: the age from which a row is not used in joins.
+            min_age: the age up to which a row is not yet available in joins.
+            tie_breaker: decides between rows alike in key, event time and created time: the largest wins.
+            event_time_unit: of an integer event time.
+            version: None is the next free one.
+            change_feed: keep what each commit changed.
+
+        Raises:
+            AlreadyExists, InvalidName, InvalidArgument, SchemaMismatch.
+        """
+        definition = _definition(
+            name,
+            version=version or 0,
+            primary_key=primary_key,
+            event_time=event_time,
+            created_time=created_time,
+            partition_by=partition_by,
+            ttl=ttl,
+            min_age=min_age,
+            tie_breaker=tie_breaker,
+            event_time_unit=event_time_unit,
+            change_feed=change_feed,
+            description=description,
+            tags=tags,
+        )
+        if version is not None and version < 1:
+            raise InvalidArgument(f"version={version} is refused: versions start at 1")
+        group = FeatureGroup(self._backend, self._backend.create_group(definition, schema))
+        if schema is not None:
+            group._warn_of_dates()
+        return group
+
+    def get_feature_group(self, name: str, version: int | None = None) -> FeatureGroup:
+        """The newest version if None. Raises NotFound."""
+        return FeatureGroup(self._backend, self._backend.get_group(name, version))
+
+    def get_or_create_feature_group(
+        self,
+        name: str,
+        *,
+        version: int = 1,
+        primary_key: Sequence[str],
+        event_time: str | None = None,
+        created_time: str | None = None,
+        partition_by: Sequence[str] = (),
+        ttl: Duration | None = None,
+        min_age: Duration | None = None,
+        tie_breaker: str | None = None,
+        event_time_unit: EventTimeUnit | None = None,
+        schema: pa.Schema | None = None,
+        change_feed: bool = True,
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> FeatureGroup:
+        """The group, made if there is none. Description, tags and schema count only when it is made.
+
+        Raises:
+            DefinitionMismatch: it is there, and declared otherwise.
+        """
+        wanted = _definition(
+            name,
+            version=version,
+            primary_key=primary_key,
+            event_time=event_time,
+            created_time=created_time,
+            partition_by=partition_by,
+            ttl=ttl,
+            min_age=min_age,
+            tie_breaker=tie_breaker,
+            event_time_unit=event_time_unit,
+            change_feed=change_feed,
+            description=description,
+            tags=tags,
+        )
+        if version < 1:
+            raise InvalidArgument(f"version={version} is refused: versions start at 1")
+        try:
+            group = FeatureGroup(self._backend, self._backend.get_group(name, version))
+        except NotFound:
+            try:
+                made = FeatureGroup(self._backend, self._backend.create_group(wanted, schema))
+            except AlreadyExists:
+                group = FeatureGroup(self._backend, self._backend.get_group(name, version))
+            else:
+                if schema is not None:
+                    made._warn_of_dates()
+                return made
+        _check_same(group._group.definition, wanted)
+        return group
+
+    def list_feature_groups(
+        self, *, name: str | None = None, tags: Mapping[str, str] | None = None
+    ) -> list[FeatureGroup]:
+        """Every version, by name; `name` is a glob such as "weather*", and all `tags` must match."""
+        return [FeatureGroup(self._backend, g) for g in self._backend.list_groups(name, dict(tags or {}))]
+
+    def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
+        """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
+        self._backend.delete_group(name, version, force)
+
+    def create_feature_view(
+        self,
+        name: str,
+        query: Query | FeatureGroup,
+        *,
+        labels: Sequence[str] = (),
+        version: int | None = None,
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> FeatureView:
+        """Name a query, and say which of its columns are labels.
+
+        Raises:
+            AlreadyExists, InvalidName, UnknownColumn; Leakage: a label that would also be a feature, or a
+            feature from a join that ignores time.
+        """
+        if version is not None and version < 1:
+            raise InvalidArgument(f"version={version} is refused: versions start at 1")
+        if isinstance(labels, str):
+            raise InvalidArgument(
+                f"labels takes several names, not {labels!r}", hint="put the name into a list"
+            )
+        if isinstance(query, FeatureGroup):
+            query = query.select()
+        definition = ViewDefinition(
+            name=name,
+            version=version or 0,
+            query=query.model,
+            labels=check_names(labels),
+            description=description,
+            tags=dict(tags or {}),
+        )
+        return FeatureView(self._backend, self._backend.create_view(definition))
+
+    def get_feature_view(self, name: str, version: int | None = None) -> FeatureView:
+        """The newest version if None. Raises NotFound."""
+        return FeatureView(self._backend, self._backend.get_view(name, version))
+
+    def list_feature_views(
+        self, *, name: str | None = None, tags: Mapping[str, str] | None = None
+    ) -> list[FeatureView]:
+        """Every version, by name; `name` is a glob, and all `tags` must match."""
+        return [FeatureView(self._backend, v) for v in self._backend.list_views(name, dict(tags or {}))]
+
+    def delete_feature_view(self, name: str, version: int) -> None:
+        """Raises NotFound."""
+        self._backend.delete_view(name, version)
+
+    def close(self) -> None:
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _definition(
+    name: str,
+    *,
+    version: int,
+    primary_key: Sequence[str],
+    event_time: str | None,
+    created_time: str | None,
+    partition_by: Sequence[str],
+    ttl: Duration | None,
+    min_age: Duration | None,
+    tie_breaker: str | None,
+    event_time_unit: EventTimeUnit | None,
+    change_feed: bool,
+    description: str,
+    tags: Mapping[str, str] | None,
+) -> GroupDefinition:
+    for what, columns in (("primary_key", primary_key), ("partition_by", partition_by)):
+        if isinstance(columns, str):
+            raise InvalidArgument(
+                f"{what} takes several names, not {columns!r}", hint=f"write {what}=[{columns!r}]"
+            )
+    return GroupDefinition(
+        name=name,
+        version=version,
+        primary_key=check_names(primary_key),
+        event_time=event_time,
+        created_time=created_time,
+        partition_by=check_names(partition_by),
+        ttl=parse_max_age("ttl", ttl),
+        min_age=parse_min_age(min_age),
+        tie_breaker=tie_breaker,
+        event_time_unit=event_time_unit,
+        change_feed=change_feed,
+        description=description,
+        tags=dict(tags or {}),
+    )
+
+
+def _check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:
+    ignored = {"description", "tags", "location"}
+    differing = {
+        field: {"declared": getattr(found, field), "wanted": getattr(wanted, field)}
+        for field in msgspec.structs.asdict(wanted)
+        if field not in ignored and getattr(found, field) != getattr(wanted, field)
+    }
+    if differing:
+        told = "; ".join(f"{k} is {v['declared']!r}, not {v['wanted']!r}" for k, v in differing.items())
+        raise DefinitionMismatch(
+            f"feature group {found.ref} is declared otherwise: {told}",
+            hint="use get_feature_group, or another version",
+            details={"differing": differing},
+        )

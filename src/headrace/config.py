@@ -1,0 +1,113 @@
+"""Settings, as frozen data. The only place that reads files and the environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from headrace.errors import InvalidArgument, TLSError
+
+REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
+
+
+@dataclasses.dataclass(frozen=True)
+class TLS:
+    """Certificates as PEM files: one type for Flight and for HopsFS.
+
+    Args:
+        ca: the certificates to trust; None trusts the system's.
+        cert, key: what this side shows of itself; both or neither.
+        server_name: the name to expect in the server's certificate, where it is not the host's.
+        verify: "full" checks chain and name; "chain" the chain alone.
+    """
+
+    ca: str | os.PathLike[str] | None
+    cert: str | os.PathLike[str] | None = None
+    key: str | os.PathLike[str] | None = None
+    _: dataclasses.KW_ONLY
+    server_name: str | None = None
+    verify: Literal["full", "chain"] = "full"
+
+    def __post_init__(self) -> None:
+        if (self.cert is None) != (self.key is None):
+            raise InvalidArgument("TLS needs cert and key together, or neither")
+        if self.verify not in ("full", "chain"):
+            raise InvalidArgument(f"verify={self.verify!r} is refused", hint='use "full" or "chain"')
+
+    @classmethod
+    def from_dir(cls, path: str | os.PathLike[str]) -> TLS:
+        """The `PEMS_DIR` convention: `ca_chain.pem`, `client_cert.pem`, `client_key.pem`."""
+        folder = Path(path)
+        return cls(folder / "ca_chain.pem", folder / "client_cert.pem", folder / "client_key.pem")
+
+    def read_ca(self) -> bytes | None:
+        return None if self.ca is None else _read_pem(self.ca, b"CERTIFICATE")
+
+    def read_identity(self) -> tuple[bytes, bytes] | None:
+        """Certificate chain and private key."""
+        if self.cert is None or self.key is None:
+            return None
+        return _read_pem(self.cert, b"CERTIFICATE"), _read_pem(self.key, b"PRIVATE KEY")
+
+
+def _read_pem(path: str | os.PathLike[str], what: bytes) -> bytes:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise TLSError(
+            f"cannot read {os.fspath(path)}: {error.strerror}", details={"file": os.fspath(path)}
+        ) from None
+    if b"-----BEGIN" not in data or what not in data:
+        raise TLSError(
+            f"{os.fspath(path)} holds no PEM {what.decode().lower()}", details={"file": os.fspath(path)}
+        )
+    return data
+
+
+@dataclasses.dataclass(frozen=True)
+class StoreConfig:
+    """An embedded store, or the store behind a service.
+
+    Args:
+        root: the folder that holds the tables.
+        registry: SQLAlchemy URL of the registry.
+        memory_limit: what the query engine may hold in memory, such as "4GB"; None is 60 % of the machine's.
+        threads: threads of the query engine; None is the machine's processors.
+    """
+
+    root: Path
+    registry: str
+    memory_limit: str | None = None
+    threads: int | None = None
+    storage_options: tuple[tuple[str, str], ...] = ()
+
+
+def store_config(
+    target: str,
+    *,
+    registry: str | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+    storage_options: dict[str, str] | None = None,
+) -> StoreConfig:
+    """Settings for a store at a local folder, which is created.
+
+    Raises:
+        InvalidArgument: a root elsewhere with no registry named, or a folder that cannot be made.
+    """
+    scheme = urlsplit(target).scheme if "://" in target else ""
+    if scheme not in ("", "file"):
+        raise InvalidArgument(
+            f"{target!r} is no store",
+            hint="give a local folder, grpc://host:port, grpc+tls:// or grpc+unix://",
+        )
+    root = Path(target.removeprefix("file://")).expanduser().absolute()
+    try:
+        (root / ".headrace").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
+    url = registry or os.environ.get(REGISTRY_VARIABLE) or f"sqlite:///{root / '.headrace' / 'registry.db'}"
+    return StoreConfig(root, url, memory_limit, threads, tuple(sorted((storage_options or {}).items())))

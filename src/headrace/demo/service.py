@@ -1,0 +1,86 @@
+"""The service of the demo: a process of its own, ended with the block that uses it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from headrace.errors import Unavailable
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 10.0
+
+
+@contextlib.contextmanager
+def running_service(root: Path) -> Iterator[str]:
+    """Serve `root` on a free port of this machine and yield the URL; end the process however the block ends.
+
+    Its log goes to `service.log` in `root`.
+
+    Raises:
+        Unavailable: it did not start.
+    """
+    log = root / "service.log"
+    command = [sys.executable, "-m", "headrace", "serve", "--root", str(root)]
+    command += ["--listen", "grpc://127.0.0.1:0", "--json"]
+    with (
+        _terminate_as_exit(),
+        log.open("wb") as errors,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        try:
+            yield _url(process, log)
+        finally:
+            _end(process)
+
+
+def _url(process: subprocess.Popen[bytes], log: Path) -> str:
+    """The first line of a service says where it listens."""
+    assert process.stdout is not None
+    too_slow = threading.Timer(_START_SECONDS, process.kill)
+    too_slow.start()
+    try:
+        line = process.stdout.readline()
+    finally:
+        too_slow.cancel()
+    if not line:
+        code = process.wait()
+        said = log.read_text(errors="replace").strip()[-2000:]
+        raise Unavailable(
+            f"the service ended with exit code {code} before it listened: {said}", hint=f"its log is {log}"
+        )
+    listening = msgspec.json.decode(line, type=dict[str, list[str]])["listening"]
+    return listening[0]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+@contextlib.contextmanager
+def _terminate_as_exit() -> Iterator[None]:
+    """Meanwhile SIGTERM ends this process by an exception, as Ctrl-C does: it leaves no service behind."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

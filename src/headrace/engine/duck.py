@@ -1,0 +1,132 @@
+"""One DuckDB instance, and sessions on it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from headrace.errors import (
+    Cancelled,
+    CorruptTable,
+    HeadraceError,
+    InternalError,
+    InvalidArgument,
+    LimitExceeded,
+)
+
+_TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
+    (duckdb.OutOfMemoryException, LimitExceeded, "the query needs more memory than memory_limit allows"),
+    (duckdb.InterruptException, Cancelled, "the query was cancelled"),
+    (duckdb.IOException, CorruptTable, "a file of the table cannot be read"),
+    (duckdb.OutOfRangeException, InvalidArgument, "a value is out of range"),
+    (duckdb.ConversionException, InvalidArgument, "a value cannot be converted"),
+)
+
+
+def translate(error: duckdb.Error) -> HeadraceError:
+    """DuckDB's error as one of ours; what DuckDB said is in the details."""
+    for kind, ours, message in _TRANSLATED:
+        if isinstance(error, kind):
+            return ours(message, details={"engine": str(error)})
+    return InternalError(f"the query engine failed: {error}")
+
+
+class Engine:
+    """A DuckDB instance with bounded memory; what does not fit is spilled to `spill`.
+
+    Args:
+        memory_limit: such as "4GB"; None leaves DuckDB's own, 80 % of the machine's.
+        threads: None is one a processor.
+        spill: a folder, made when it is needed.
+    """
+
+    def __init__(self, *, memory_limit: str | None, threads: int | None, spill: Path) -> None:
+        config: dict[str, Any] = {
+            "temp_directory": str(spill),
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        if memory_limit is not None:
+            config["memory_limit"] = memory_limit
+        if threads is not None:
+            config["threads"] = threads
+        try:
+            self._instance = duckdb.connect(config=config)
+            self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
+        except duckdb.Error as error:
+            raise InvalidArgument(
+                f"memory_limit={memory_limit!r} or threads={threads!r} is refused: {error}"
+            ) from None
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Session]:
+        session = self.open()
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def open(self) -> Session:
+        return Session(self._instance.cursor())
+
+    def close(self) -> None:
+        self._instance.close()
+
+
+class Session:
+    """One connection: temporary tables and registered Arrow data are its own, and go with it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
+        self._connection.register(name, data)
+
+    def execute(self, sql: str) -> None:
+        with translated():
+            self._connection.execute(sql)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """A small result, whole."""
+        with translated():
+            found: list[dict[str, Any]] = self._connection.sql(sql).to_arrow_table().to_pylist()
+            return found
+
+    def table(self, sql: str) -> pa.Table:
+        with translated():
+            return self._connection.sql(sql).to_arrow_table()
+
+    def stream(self, sql: str, batch_rows: int) -> pa.RecordBatchReader:
+        """The result as it is made. Errors on the way come out as DuckDB's: read it under `translated`."""
+        with translated():
+            return self._connection.sql(sql).to_arrow_reader(batch_rows)
+
+    def interrupt(self) -> None:
+        """Stop what the session runs; from any thread."""
+        with self._lock:
+            if not self._closed:
+                self._connection.interrupt()
+
+    def close(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._connection.close()
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Turns DuckDB's errors into ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise translate(error) from error

@@ -1,0 +1,1 @@
+"""Table formats: from a location to snapshots, from a snapshot to rows."""

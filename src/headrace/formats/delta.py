@@ -1,0 +1,358 @@
+"""Delta tables: snapshots for reading, atomic commits for writing, through the stock `deltalake` wheel.
+
+Source: the Delta Lake protocol (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import (
+    BloomFilterProperties,
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from headrace.errors import (
+    Conflict,
+    CorruptTable,
+    HeadraceError,
+    LimitExceeded,
+    SnapshotNotFound,
+    Unavailable,
+    Unsupported,
+)
+from headrace.formats.base import Snapshot
+from headrace.model.definition import Commit
+from headrace.model.expression_sql import identifier
+from headrace.model.types import stored_type
+
+_KEPT_SNAPSHOTS = 8
+_READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
+_WRITE_ID = "headrace.write"
+_UNIQUE = "headrace.unique"
+_PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
+_FULL_DISK = frozenset({27, 28, 122})  # EFBIG, ENOSPC, EDQUOT
+
+
+class DeltaLog:
+    """One Delta table. Handles and snapshots are kept, and brought up to date from the log's new entries."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
+        self.uri = uri
+        self._options = dict(storage_options)
+        self._table: DeltaTable | None = None
+        self._kept: OrderedDict[int, Snapshot] = OrderedDict()
+        self._lock = threading.Lock()
+        self.writing = threading.Lock()
+        """Held by writers of this process, so that they queue rather than collide."""
+
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot; None while the table does not exist."""
+        with self._lock, _translated(self.uri):
+            table = self._refreshed()
+            return None if table is None else self._keep(table, table.version())
+
+    def at(self, version: int) -> Snapshot:
+        """Raises SnapshotNotFound."""
+        with self._lock:
+            if version in self._kept:
+                self._kept.move_to_end(version)
+                return self._kept[version]
+            with _translated(self.uri):
+                table = self._refreshed()
+            if table is None or not 0 <= version <= table.version():
+                newest = "nothing" if table is None else f"snapshots up to {table.version()}"
+                raise SnapshotNotFound(f"there is no snapshot {version}: the table holds {newest}")
+            if version == table.version():
+                return self._keep(table, version)
+            try:
+                old = DeltaTable(self.uri, version=version, storage_options=self._options)
+            except DeltaError as error:
+                raise SnapshotNotFound(
+                    f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
+                ) from None
+            return self._keep(old, version)
+
+    def version_at(self, time: dt.datetime) -> int:
+        """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""
+        limit = 64
+        while True:
+            commits = self.history(limit)
+            for commit in commits:
+                if commit.timestamp <= time:
+                    return commit.snapshot
+            if len(commits) < limit:
+                first = (
+                    f"the first is of {commits[-1].timestamp.isoformat()}"
+                    if commits
+                    else "the table has none"
+                )
+                raise SnapshotNotFound(f"no snapshot was committed by {time.isoformat()}: {first}")
+            limit *= 8
+
+    def history(self, limit: int | None) -> list[Commit]:
+        """Newest first."""
+        with self._lock, _translated(self.uri):
+            table = self._refreshed()
+            entries = [] if table is None else table.history(limit)
+        return [_commit(entry) for entry in entries]
+
+    def committed(self, write_id: str) -> Commit | None:
+        """The commit of a write; None if no commit bears its id."""
+        with self._lock, _translated(self.uri):
+            table = self._refreshed()
+            if table is None or table.transaction_version(write_id) is None:
+                return None
+            entries = table.history()
+        return next((_commit(e) for e in entries if e.get(_WRITE_ID) == write_id), None)
+
+    def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
+        """Make an empty table; no error if one is there already."""
+        with _translated(self.uri):
+            DeltaTable.create(
+                self.uri,
+                schema,
+                mode="ignore",
+                partition_by=list(partition_by) or None,
+                configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
+                storage_options=self._options,
+            )
+
+    def start(self, rows: Any, write: Write, partition_by: Iterable[str], change_feed: bool) -> None:
+        """Make the table with its first rows, in one commit; fails if it is there already."""
+        write_deltalake(
+            self.uri,
+            rows,
+            mode="error",
+            partition_by=list(partition_by) or None,
+            configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
+            storage_options=self._options,
+            commit_properties=_properties(write),
+            writer_properties=_writer(write.keys),
+        )
+
+    def append(self, rows: Any, write: Write) -> None:
+        """Add rows. With `write.base`, only if nothing was committed since that snapshot."""
+        write_deltalake(
+            self._base(write),
+            rows,
+            mode="append",
+            commit_properties=_properties(write),
+            writer_properties=_writer(write.keys),
+        )
+
+    def overwrite(self, rows: Any, write: Write) -> None:
+        """Replace all rows."""
+        write_deltalake(
+            self._base(write),
+            rows,
+            mode="overwrite",
+            commit_properties=_properties(write),
+            writer_properties=_writer(write.keys),
+        )
+
+    def merge(self, rows: Any, write: Write, scope: str | None) -> None:
+        """Replace the rows whose identity is in `rows`, add the others. `scope` bounds the rows to replace."""
+        self._merger(
+            rows, write, write.keys, scope
+        ).when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def remove(self, rows: Any, write: Write, exact: Iterable[str]) -> None:
+        """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
+        alike = " AND ".join(f"t.{identifier(c)} IS NOT DISTINCT FROM s.{identifier(c)}" for c in exact)
+        self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
+
+    def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
+        tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
+        return self._base(write).merge(
+            rows,
+            " AND ".join([*tests, *([extra] if extra else [])]) or "true",
+            source_alias="s",
+            target_alias="t",
+            commit_properties=_properties(write),
+            writer_properties=_writer(write.keys),
+        )
+
+    def _base(self, write: Write) -> DeltaTable:
+        # A handle of its own: a failed write may leave one between two versions.
+        return DeltaTable(self.uri, version=write.base, storage_options=self._options)
+
+    def _refreshed(self) -> DeltaTable | None:
+        if self._table is None:
+            try:
+                self._table = DeltaTable(self.uri, storage_options=self._options)
+            except TableNotFoundError:
+                return None
+            _check_readable(self._table)
+        else:
+            self._table.update_incremental()
+        return self._table
+
+    def _keep(self, table: DeltaTable, version: int) -> Snapshot:
+        if version not in self._kept:
+            self._kept[version] = _snapshot(table)
+            while len(self._kept) > _KEPT_SNAPSHOTS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(version)
+        return self._kept[version]
+
+
+class Write:
+    """What every write says of itself.
+
+    Args:
+        write_id: names the write for ever; the log refuses a second commit with the same one.
+        keys: the columns that identify a row.
+        unique: whether identities are unique afterwards; None if that is not known.
+        base: the snapshot on which the write rests: anything committed since makes it fail.
+    """
+
+    def __init__(
+        self, write_id: str, keys: tuple[str, ...], unique: bool | None, base: int | None = None
+    ) -> None:
+        self.write_id = write_id
+        self.keys = keys
+        self.unique = unique
+        self.base = base
+
+
+def attempt(log: DeltaLog, write_id: str, change: Callable[[], None]) -> Commit | None:
+    """Run one write and tell what came of it: its commit, or None if others were faster.
+
+    An error does not say whether the commit landed, so the log is asked.
+
+    Raises:
+        whatever stopped the write, when the log shows that nothing was committed.
+    """
+    before = log.newest()
+    failure: Exception | None = None
+    try:
+        change()
+    except Exception as error:  # the wheel raises bare Exceptions too
+        failure = error
+    commit = log.committed(write_id)
+    if commit is not None:
+        return commit
+    after = log.newest()
+    if failure is None:
+        raise CorruptTable(f"the commit of write {write_id} is missing from the log of {log.uri}")
+    moved = (after and after.version) != (before and before.version)
+    if moved and (before is None or isinstance(failure, CommitFailedError)):
+        return None
+    raise translate(failure, log.uri) from failure
+
+
+def translate(error: Exception, uri: str) -> HeadraceError:
+    if isinstance(error, OSError):
+        if error.errno in _FULL_DISK:
+            return LimitExceeded(f"no space is left to write {uri}: the table is as it was")
+        return Unavailable(f"the storage of {uri} failed: {error}")
+    if isinstance(error, CommitFailedError):
+        return Conflict(f"the commit to {uri} was refused: {error}", hint="try again")
+    return CorruptTable(f"the log of {uri} cannot be used: {error}")
+
+
+class _translated:  # noqa: N801
+    """Turns the wheel's errors into ours."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DeltaError | OSError):
+            raise translate(error, self._uri) from error
+
+
+def _check_readable(table: DeltaTable) -> None:
+    features = set(table.protocol().reader_features or ())
+    strange = sorted(features - _READABLE_FEATURES)
+    mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
+    if strange or mapped:
+        raise Unsupported(
+            f"{table.table_uri} uses {', '.join(strange) or 'columnMapping'}, which Headrace does not read",
+            hint="rewrite the table without that feature",
+        )
+
+
+def _snapshot(table: DeltaTable) -> Snapshot:
+    base = table.table_uri.removeprefix("file://").rstrip("/")
+    actions = pa.table(table.get_add_actions(flatten=True))
+    paths = []
+    for path in actions["path"].to_pylist():
+        name = unquote(path)
+        paths.append(name if name.startswith("/") or "://" in name else f"{base}/{name}")
+    files = actions.set_column(actions.schema.get_field_index("path"), "path", pa.array(paths, pa.string()))
+    last: dict[str, Any] = next(iter(table.history(1)), {})
+    told = last.get(_UNIQUE)
+    return Snapshot(
+        version=table.version(),
+        schema=_normal(pa.schema(table.schema().to_arrow())),
+        files=files,
+        partition_by=tuple(table.metadata().partition_columns),
+        unique={"true": True, "false": False}.get(told) if isinstance(told, str) else None,
+    )
+
+
+def _normal(schema: pa.Schema) -> pa.Schema:
+    """The table's schema in the types that Headrace stores, nullability apart."""
+    fields = []
+    for field in schema:
+        naive = pa.types.is_timestamp(field.type) and field.type.tz is None
+        fields.append(pa.field(field.name, field.type if naive else stored_type(field.type) or field.type))
+    return pa.schema(fields)
+
+
+def _properties(write: Write) -> CommitProperties:
+    metadata = {_WRITE_ID: write.write_id}
+    if write.unique is not None:
+        metadata[_UNIQUE] = str(write.unique).lower()
+    return CommitProperties(
+        custom_metadata=metadata,
+        max_commit_retries=None if write.base is None else 0,
+        app_transactions=[Transaction(write.write_id, 1)],
+    )
+
+
+def _writer(keys: Iterable[str]) -> WriterProperties:
+    """Bloom filters on the keys: a look-up by key opens only the files, and row groups, that hold it."""
+    bloom = ColumnProperties(bloom_filter_properties=BloomFilterProperties(True, fpp=0.01))
+    return WriterProperties(compression="SNAPPY", column_properties=dict.fromkeys(keys, bloom))
+
+
+def _commit(entry: Mapping[str, Any]) -> Commit:
+    metrics = entry.get("operationMetrics") or {}
+
+    def count(*names: str) -> int | None:
+        found = [int(metrics[n]) for n in names if metrics.get(n) is not None]
+        return found[0] if found else None
+
+    appended = (entry.get("operationParameters") or {}).get("mode") in ("Append", "ErrorIfExists")
+    none = 0 if appended else None
+    return Commit(
+        snapshot=int(entry["version"]),
+        timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),
+        operation=str(entry.get("operation", "UNKNOWN")),
+        rows_inserted=count("num_target_rows_inserted", "num_added_rows"),
+        rows_updated=_or(count("num_target_rows_updated"), none),
+        rows_deleted=_or(count("num_target_rows_deleted", "num_deleted_rows"), none),
+        user=entry.get("userName"),
+    )
+
+
+def _or(value: int | None, otherwise: int | None) -> int | None:
+    return otherwise if value is None else value

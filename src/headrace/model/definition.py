@@ -1,0 +1,89 @@
+"""What the registry keeps of feature groups and views, and what a commit reports."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+
+from headrace.model.name import reference
+from headrace.model.query import Query
+
+EventTimeUnit = Literal["s", "ms", "us", "ns"]
+
+
+class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A feature group as declared. `ttl` and `min_age` are microseconds."""
+
+    name: str
+    version: int
+    primary_key: tuple[str, ...]
+    event_time: str | None = None
+    created_time: str | None = None
+    partition_by: tuple[str, ...] = ()
+    ttl: int | None = None
+    min_age: int | None = None
+    tie_breaker: str | None = None
+    event_time_unit: EventTimeUnit | None = None
+    change_feed: bool = True
+    description: str = ""
+    tags: dict[str, str] = {}
+    format: Literal["delta"] = "delta"
+    location: str = ""
+
+    @property
+    def ref(self) -> str:
+        return reference(self.name, self.version)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that identify a row: the primary key, and the event time where there is one."""
+        return (*self.primary_key, self.event_time) if self.event_time else self.primary_key
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A feature group as it is now: its definition, and its schema once it has one."""
+
+    definition: GroupDefinition
+    schema_ipc: bytes | None
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        return None if self.schema_ipc is None else read_schema(self.schema_ipc)
+
+
+class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A feature view: a query whose groups have their versions fixed, and its label columns."""
+
+    name: str
+    version: int
+    query: Query
+    labels: tuple[str, ...] = ()
+    description: str = ""
+    tags: dict[str, str] = {}
+
+    @property
+    def ref(self) -> str:
+        return reference(self.name, self.version)
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """One write to one table. Row counts are None where the table's log does not tell."""
+
+    snapshot: int
+    timestamp: dt.datetime
+    operation: str
+    rows_inserted: int | None = None
+    rows_updated: int | None = None
+    rows_deleted: int | None = None
+    user: str | None = None
+
+
+def write_schema(schema: pa.Schema) -> bytes:
+    return bytes(schema.serialize())
+
+
+def read_schema(data: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(data))

@@ -1,0 +1,227 @@
+"""Filter expressions: built with operators on `Column`, sent as data."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Iterable
+from typing import Any, Literal, NoReturn
+
+import msgspec
+
+from headrace.errors import InvalidArgument
+
+Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+ValueType = Literal["bool", "int", "float", "str", "bytes", "date", "timestamp", "decimal"]
+
+
+class Ref(msgspec.Struct, frozen=True, tag_field="node", tag="column"):
+    """A column; `group` (`weather@v1`) says whose, None means by its name in the result."""
+
+    name: str
+    group: str | None = None
+
+
+class Value(msgspec.Struct, frozen=True, tag_field="node", tag="value"):
+    """A literal as exact text, so that it crosses any wire unchanged."""
+
+    type: ValueType
+    text: str
+
+
+class Compare(msgspec.Struct, frozen=True, tag_field="node", tag="compare"):
+    op: Operator
+    left: Ref
+    right: Ref | Value
+
+
+class IsIn(msgspec.Struct, frozen=True, tag_field="node", tag="in"):
+    column: Ref
+    values: tuple[Value, ...]
+
+
+class Like(msgspec.Struct, frozen=True, tag_field="node", tag="like"):
+    column: Ref
+    pattern: str
+
+
+class IsNull(msgspec.Struct, frozen=True, tag_field="node", tag="null"):
+    column: Ref
+
+
+class Not(msgspec.Struct, frozen=True, tag_field="node", tag="not"):
+    operand: Condition
+
+
+class And(msgspec.Struct, frozen=True, tag_field="node", tag="and"):
+    operands: tuple[Condition, ...]
+
+
+class Or(msgspec.Struct, frozen=True, tag_field="node", tag="or"):
+    operands: tuple[Condition, ...]
+
+
+Condition = Compare | IsIn | Like | IsNull | Not | And | Or
+
+
+def columns_of(condition: Condition) -> list[Ref]:
+    """Every column that the condition reads, in order of first use."""
+    match condition:
+        case Compare(left=left, right=right):
+            found = [left, right] if isinstance(right, Ref) else [left]
+        case IsIn(column=column) | Like(column=column) | IsNull(column=column):
+            found = [column]
+        case Not(operand=operand):
+            found = columns_of(operand)
+        case And(operands=operands) | Or(operands=operands):
+            found = [ref for operand in operands for ref in columns_of(operand)]
+    return list(dict.fromkeys(found))
+
+
+def to_value(given: Any) -> Value:
+    """A Python or numpy scalar as a literal.
+
+    Raises:
+        InvalidArgument: None (which compares with nothing), or a type without a literal.
+    """
+    if given is None:
+        raise InvalidArgument("a comparison with None is never true", hint="use is_null() or is_not_null()")
+    if hasattr(given, "item") and not isinstance(given, dt.datetime) and hasattr(given, "dtype"):
+        given = given.item()
+    if isinstance(given, bool):
+        return Value("bool", "true" if given else "false")
+    if isinstance(given, int):
+        return Value("int", str(given))
+    if isinstance(given, float):
+        return Value("float", repr(given))
+    if isinstance(given, str):
+        return Value("str", given)
+    if isinstance(given, bytes):
+        return Value("bytes", given.hex())
+    if isinstance(given, dt.datetime):
+        if getattr(given, "nanosecond", 0):
+            raise InvalidArgument(f"{given!r} has digits below a microsecond")
+        instant = given.replace(tzinfo=dt.UTC) if given.tzinfo is None else given.astimezone(dt.UTC)
+        return Value("timestamp", instant.isoformat())
+    if isinstance(given, dt.date):
+        return Value("date", given.isoformat())
+    if isinstance(given, decimal.Decimal) and given.is_finite():
+        return Value("decimal", format(given, "f"))
+    raise InvalidArgument(f"a column cannot be compared with a {type(given).__name__}: {given!r}")
+
+
+class Column:
+    """A column, or a condition on columns: `(weather["origin"] == "JFK") & (weather["temp"] < 0)`.
+
+    Naive times are UTC, and text is read as a time where the column is one. Null compares with nothing: rows
+    whose condition is unknown are left out.
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Ref | Condition) -> None:
+        self._node = node
+
+    def _ref(self) -> Ref:
+        if not isinstance(self._node, Ref):
+            raise InvalidArgument("a condition is not a column", hint="combine conditions with & | ~")
+        return self._node
+
+    @property
+    def condition(self) -> Condition:
+        if isinstance(self._node, Ref):
+            raise InvalidArgument(
+                f"column {self._node.name!r} is not a condition", hint="compare it: column == True"
+            )
+        return self._node
+
+    def _compare(self, op: Operator, other: object) -> Column:
+        right = other._ref() if isinstance(other, Column) else to_value(other)
+        return Column(Compare(op, self._ref(), right))
+
+    def __eq__(self, other: object) -> Column:  # type: ignore[override]
+        return self._compare("=", other)
+
+    def __ne__(self, other: object) -> Column:  # type: ignore[override]
+        return self._compare("<>", other)
+
+    def __lt__(self, other: object) -> Column:
+        return self._compare("<", other)
+
+    def __le__(self, other: object) -> Column:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: object) -> Column:
+        return self._compare(">", other)
+
+    def __ge__(self, other: object) -> Column:
+        return self._compare(">=", other)
+
+    def isin(self, values: Iterable[object]) -> Column:
+        """True where the column equals one of `values`; of none, it is never true."""
+        if isinstance(values, str | bytes):
+            raise InvalidArgument("isin() takes several values", hint="put the value into a list")
+        return Column(IsIn(self._ref(), tuple(to_value(v) for v in values)))
+
+    def like(self, pattern: str) -> Column:
+        """SQL LIKE: `%` is any text, `_` any character."""
+        if not isinstance(pattern, str):
+            raise InvalidArgument(f"like() takes a pattern as text, not {pattern!r}")
+        return Column(Like(self._ref(), pattern))
+
+    def is_null(self) -> Column:
+        return Column(IsNull(self._ref()))
+
+    def is_not_null(self) -> Column:
+        return Column(Not(IsNull(self._ref())))
+
+    def __and__(self, other: Column) -> Column:
+        return Column(And((self.condition, _condition(other))))
+
+    def __or__(self, other: Column) -> Column:
+        return Column(Or((self.condition, _condition(other))))
+
+    def __invert__(self) -> Column:
+        return Column(Not(self.condition))
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidArgument(
+            "a condition has no truth value before it is run",
+            hint="combine conditions with & | ~ and brackets, not with and, or, not",
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Column({describe(self._node)})"
+
+
+def _condition(other: object) -> Condition:
+    if not isinstance(other, Column):
+        raise InvalidArgument(f"{other!r} is not a condition", hint="put brackets around each comparison")
+    return other.condition
+
+
+def describe(node: Ref | Value | Condition) -> str:
+    """A node as people read it."""
+    match node:
+        case Ref(name=name):
+            return name
+        case Value(type=kind, text=text):
+            return text if kind in ("int", "float", "bool", "decimal") else repr(text)
+        case Compare(op=op, left=left, right=right):
+            return f"{left.name} {op} {describe(right)}"
+        case IsIn(column=column, values=values):
+            return f"{column.name} in ({', '.join(describe(v) for v in values[:5])}{', …' if len(values) > 5 else ''})"
+        case Like(column=column, pattern=pattern):
+            return f"{column.name} like {pattern!r}"
+        case IsNull(column=column):
+            return f"{column.name} is null"
+        case Not(operand=IsNull(column=column)):
+            return f"{column.name} is not null"
+        case Not(operand=operand):
+            return f"not ({describe(operand)})"
+        case And(operands=operands):
+            return " and ".join(f"({describe(o)})" for o in operands)
+        case Or(operands=operands):
+            return " or ".join(f"({describe(o)})" for o in operands)

@@ -1,0 +1,71 @@
+"""Conditions, names and literals as SQL text. What users write gets into no statement otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from headrace.errors import InvalidArgument
+from headrace.model.expression import And, Compare, Condition, IsIn, IsNull, Like, Not, Or, Ref, Value
+
+Dialect = Literal["duckdb", "datafusion"]
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Value, dialect: Dialect = "duckdb") -> str:
+    match value.type:
+        case "str":
+            return text(value.text, dialect)
+        case "bytes":
+            return f"unhex('{value.text}')" if dialect == "duckdb" else f"X'{value.text}'"
+        case "date":
+            return f"DATE '{value.text}'"
+        case "timestamp" if dialect == "duckdb":
+            return f"TIMESTAMPTZ '{value.text}'"
+        case "timestamp":
+            return f"arrow_cast('{value.text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+        case "float":
+            return f"CAST('{value.text}' AS DOUBLE)"
+        case _:
+            return value.text
+
+
+def text(value: str, dialect: Dialect = "duckdb") -> str:
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{value!r} holds a lone surrogate, which no stored text does") from None
+    if b"\0" in data and dialect == "duckdb":
+        return f"decode(unhex('{data.hex()}'))"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: Dialect = "duckdb") -> str:
+    """The condition as an SQL expression; `column` gives the SQL of each column."""
+
+    def sql(node: Condition) -> str:
+        match node:
+            case Compare(op=op, left=left, right=Ref() as right):
+                return f"({column(left)} {op} {column(right)})"
+            case Compare(op=op, left=left, right=Value() as right):
+                return f"({column(left)} {op} {literal(right, dialect)})"
+            case IsIn(values=()):
+                return "false"
+            case IsIn(column=ref, values=values):
+                return f"({column(ref)} IN ({', '.join(literal(v, dialect) for v in values)}))"
+            case Like(column=ref, pattern=pattern):
+                return f"({column(ref)} LIKE {text(pattern, dialect)})"
+            case IsNull(column=ref):
+                return f"({column(ref)} IS NULL)"
+            case Not(operand=operand):
+                return f"(NOT {sql(operand)})"
+            case And(operands=operands):
+                return "(" + " AND ".join(map(sql, operands)) + ")"
+            case Or(operands=operands):
+                return "(" + " OR ".join(map(sql, operands)) + ")"
+        raise TypeError(f"{node!r} is no condition")
+
+    return sql(condition)

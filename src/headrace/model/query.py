@@ -1,0 +1,66 @@
+"""A query as data: a root, then steps in the order in which they were written."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Literal
+
+import msgspec
+
+from headrace.model.expression import Condition
+
+How = Literal["left", "inner"]
+
+
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A feature group (`weather@v1`), newest or pinned to one snapshot of its table."""
+
+    group: str
+    snapshot: int | None = None
+    timestamp: dt.datetime | None = None
+
+
+class Select(msgspec.Struct, frozen=True, tag_field="step", tag="select"):
+    """`columns=None` selects all features."""
+
+    columns: tuple[str, ...] | None
+
+
+class Filter(msgspec.Struct, frozen=True, tag_field="step", tag="filter"):
+    condition: Condition
+
+
+class Join(msgspec.Struct, frozen=True, tag_field="step", tag="join", omit_defaults=True):
+    """`on` pairs columns of the left side with the joined group's; None means its whole primary key.
+
+    Ages are microseconds; None inherits.
+    """
+
+    right: Query
+    on: tuple[tuple[str, str], ...] | None = None
+    how: How = "left"
+    prefix: str = ""
+    max_age: int | None = None
+    min_age: int | None = None
+    point_in_time: bool | None = None
+
+
+class Limit(msgspec.Struct, frozen=True, tag_field="step", tag="limit"):
+    rows: int
+
+
+Step = Select | Filter | Join | Limit
+
+
+class Query(msgspec.Struct, frozen=True, omit_defaults=True):
+    source: Source
+    steps: tuple[Step, ...] = ()
+
+
+def groups_of(query: Query) -> list[str]:
+    """References of every group in the query, the root first, each once."""
+    found = [query.source.group]
+    for step in query.steps:
+        if isinstance(step, Join):
+            found += groups_of(step.right)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,336 @@
+"""Gives every name in a query its place, and refuses what cannot be answered.
+
+Runs on the client as a query is built and again where it is run, on the same code, so both say the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from headrace.errors import InvalidArgument, KeyMismatch, Leakage, NameClash, SchemaMismatch, UnknownColumn
+from headrace.model.coerce import coerce
+from headrace.model.definition import Group, GroupDefinition
+from headrace.model.expression import Condition, Ref, columns_of
+from headrace.model.query import Filter, How, Join, Limit, Query, Select, Source
+from headrace.model.types import key_family
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A column of one side of the query; side 0 is the root."""
+
+    side: int
+    column: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One column of the result and where it comes from."""
+
+    name: str
+    type: pa.DataType
+    place: Place
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """A condition, and the place of every column that it reads."""
+
+    condition: Condition
+    places: Mapping[Ref, Place]
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One group of the query as it is used there.
+
+    `filters` choose the rows that take part. `on` pairs a place on the left with a key column here; the root
+    has none. Ages are microseconds as the join gave them; None inherits from the group.
+    """
+
+    definition: GroupDefinition
+    schema: pa.Schema
+    source: Source
+    filters: tuple[Bound, ...] = ()
+    on: tuple[tuple[Place, str], ...] = ()
+    how: How = "left"
+    max_age: int | None = None
+    min_age: int | None = None
+    point_in_time: bool | None = None
+
+    def type_of(self, column: str) -> pa.DataType:
+        return self.schema.field(column).type
+
+    @property
+    def compares_times(self) -> bool:
+        """True if this side can take part in a point-in-time join."""
+        return self.definition.event_time is not None and self.point_in_time is not False
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolved:
+    """A query with every name in its place. `filters` drop rows of the result."""
+
+    sides: tuple[Side, ...]
+    fields: tuple[Field, ...]
+    filters: tuple[Bound, ...] = ()
+    limit: int | None = None
+
+    @property
+    def root(self) -> Side:
+        return self.sides[0]
+
+    def field(self, name: str) -> Field:
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise unknown_column("the query", [name], [f.name for f in self.fields])
+
+    def type_of(self, place: Place) -> pa.DataType:
+        return self.sides[place.side].type_of(place.column)
+
+
+def resolve(query: Query, groups: Mapping[str, Group]) -> Resolved:
+    """Resolve `query`; `groups` holds every group that it names, by reference.
+
+    Raises:
+        UnknownColumn, NameClash, KeyMismatch, Leakage, InvalidArgument, SchemaMismatch.
+    """
+    root, selected = _side(query, groups)
+    fields = [Field(name, root.type_of(name), Place(0, name)) for name in selected or root.schema.names]
+    state = Resolved((root,), tuple(fields))
+    seen_join = False
+    for step in query.steps:
+        match step:
+            case Join():
+                state = _join(state, step, groups)
+                seen_join = True
+            case Filter(condition=condition) if seen_join:
+                state = dataclasses.replace(state, filters=(*state.filters, _bind_result(state, condition)))
+            case Select(columns=columns) if seen_join:
+                state = dataclasses.replace(state, fields=_select(state, columns))
+            case Limit(rows=rows):
+                least = rows if state.limit is None else min(rows, state.limit)
+                state = dataclasses.replace(state, limit=least)
+    last = [isinstance(step, Limit) for step in query.steps]
+    if any(last) and not all(last[last.index(True) :]):
+        raise InvalidArgument(
+            "limit must be the last step of a query", hint="select, filter and join before limit"
+        )
+    return state
+
+
+def schema_of(group: Group) -> pa.Schema:
+    """Raises SchemaMismatch for a group that has no schema yet."""
+    if group.schema is None:
+        raise SchemaMismatch(
+            f"feature group {group.definition.ref} has no columns yet",
+            hint="the first insert sets its schema; or create it with schema=",
+        )
+    return group.schema
+
+
+def features_of(definition: GroupDefinition, schema: pa.Schema) -> list[str]:
+    """The columns that are neither key, time nor partition."""
+    technical = {*definition.identity, definition.created_time, *definition.partition_by}
+    return [name for name in schema.names if name not in technical]
+
+
+def _side(query: Query, groups: Mapping[str, Group]) -> tuple[Side, list[str] | None]:
+    """The group itself with the filters written before any join, and the columns selected there."""
+    group = groups[query.source.group]
+    schema = schema_of(group)
+    side = Side(group.definition, schema, query.source)
+    selected: list[str] | None = None
+    filters: list[Bound] = []
+    for step in query.steps:
+        if isinstance(step, Join):
+            break
+        if isinstance(step, Select):
+            selected = None if step.columns is None else list(step.columns)
+            _check_selected(f"feature group {group.definition.ref}", selected or [], schema.names)
+        if isinstance(step, Filter):
+            filters.append(_bind(step.condition, lambda ref: _place_in(side, 0, ref), side.type_of))
+    return dataclasses.replace(side, filters=tuple(filters)), selected
+
+
+def _place_in(side: Side, index: int, ref: Ref) -> Place:
+    if ref.name not in side.schema.names or ref.group not in (None, side.definition.ref):
+        wanted = f"{ref.group}.{ref.name}" if ref.group else ref.name
+        raise unknown_column(f"feature group {side.definition.ref}", [wanted], side.schema.names)
+    return Place(index, ref.name)
+
+
+def _bind(
+    condition: Condition, place: Callable[[Ref], Place], type_of: Callable[[str], pa.DataType]
+) -> Bound:
+    places = {ref: place(ref) for ref in columns_of(condition)}
+    return Bound(coerce(condition, lambda ref: type_of(places[ref].column)), places)
+
+
+def _bind_result(state: Resolved, condition: Condition) -> Bound:
+    places = {ref: _place_in_result(state, ref) for ref in columns_of(condition)}
+    return Bound(coerce(condition, lambda ref: state.type_of(places[ref])), places)
+
+
+def _place_in_result(state: Resolved, ref: Ref) -> Place:
+    if ref.group is None:
+        for field in state.fields:
+            if field.name == ref.name:
+                return field.place
+        if ref.name in state.root.schema.names:
+            return Place(0, ref.name)
+        raise unknown_column("the query", [ref.name], [f.name for f in state.fields])
+    sides = [i for i, side in enumerate(state.sides) if side.definition.ref == ref.group]
+    if len(sides) > 1:
+        raise InvalidArgument(
+            f"{ref.group} is in the query {len(sides)} times, so {ref.name!r} of it is ambiguous",
+            hint='name the column of the result: query["prefix_column"]',
+        )
+    if not sides:
+        raise unknown_column("the query", [f"{ref.group}.{ref.name}"], [f.name for f in state.fields])
+    return _place_in(state.sides[sides[0]], sides[0], ref)
+
+
+def _select(state: Resolved, columns: tuple[str, ...] | None) -> tuple[Field, ...]:
+    known = {f.name: f for f in state.fields}
+    for name in state.root.schema.names:
+        known.setdefault(name, Field(name, state.root.type_of(name), Place(0, name)))
+    if columns is None:
+        return tuple(known.values())
+    _check_selected("the query", list(columns), list(known))
+    return tuple(known[name] for name in columns)
+
+
+def _check_selected(where: str, columns: list[str], known: list[str]) -> None:
+    missing = [name for name in columns if name not in known]
+    if missing:
+        raise unknown_column(where, missing, known)
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise NameClash(f"{where}: selected twice: {', '.join(map(repr, twice))}", details={"columns": twice})
+
+
+def unknown_column(where: str, missing: list[str], known: list[str]) -> UnknownColumn:
+    return UnknownColumn(
+        f"{where} has no column {', '.join(map(repr, missing))}",
+        hint=f"it has {', '.join(known[:20])}{', …' if len(known) > 20 else ''}",
+        details={"columns": missing},
+    )
+
+
+def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
+    if any(isinstance(step, Join | Limit) for step in join.right.steps):
+        raise InvalidArgument(
+            f"{join.right.source.group} cannot be joined with a join or limit of its own inside",
+            hint="join each group to the root, one after the other",
+        )
+    side, selected = _side(join.right, groups)
+    definition, ref = side.definition, side.definition.ref
+    if join.how not in ("left", "inner"):
+        raise InvalidArgument(f"join with {ref}: how={join.how!r} is refused", hint='use "left" or "inner"')
+    if join.point_in_time and definition.event_time is None:
+        raise InvalidArgument(f"join with {ref}: it has no event time, so it cannot be joined point in time")
+    index = len(state.sides)
+    side = dataclasses.replace(
+        side,
+        filters=tuple(
+            Bound(f.condition, {r: Place(index, p.column) for r, p in f.places.items()}) for f in side.filters
+        ),
+        on=_keys(state, join, side),
+        how=join.how,
+        max_age=join.max_age,
+        min_age=join.min_age,
+        point_in_time=join.point_in_time,
+    )
+    itself = side.compares_times and definition.name == state.root.definition.name
+    if itself and join.min_age is None and definition.min_age is None:
+        raise Leakage(
+            f"{ref} is joined to itself: each row would find itself, label included",
+            hint='give min_age, such as "1us" for strictly earlier rows ("0s" allows the row itself)',
+        )
+    chosen = features_of(definition, side.schema) if selected is None else selected
+    added = [Field(join.prefix + name, side.type_of(name), Place(index, name)) for name in chosen]
+    taken = {f.name.casefold() for f in state.fields}
+    clash = []
+    for field in added:
+        if field.name.casefold() in taken:
+            clash.append(field.name)
+        taken.add(field.name.casefold())
+    if clash:
+        raise NameClash(
+            f"join with {ref}: the query already has {', '.join(map(repr, clash))}",
+            hint="give the join a prefix",
+            details={"columns": clash},
+        )
+    return dataclasses.replace(state, sides=(*state.sides, side), fields=(*state.fields, *added))
+
+
+def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], ...]:
+    ref, key = side.definition.ref, side.definition.primary_key
+    pairs = join.on if join.on is not None else tuple((name, name) for name in key)
+    right = [name for _, name in pairs]
+    if sorted(right) != sorted(key):
+        raise KeyMismatch(
+            f"join with {ref}: on names {right}, its primary key is {list(key)}",
+            hint="name each column of its primary key once: on=[…] or on={left: right}",
+            details={"on": right, "primary_key": list(key)},
+        )
+    keys = []
+    for left, name in pairs:
+        place = _place_in_result(state, Ref(left))
+        check_key_types(f"join with {ref}", left, state.type_of(place), name, side.type_of(name))
+        keys.append((place, name))
+    return tuple(keys)
+
+
+def check_key_types(
+    where: str, left: str, left_type: pa.DataType, right: str, right_type: pa.DataType
+) -> None:
+    """Raises KeyMismatch unless both are of one family; a column of nulls alone matches nothing."""
+    if pa.types.is_null(left_type):
+        return
+    family = key_family(left_type)
+    if family is None or family != key_family(right_type):
+        raise KeyMismatch(
+            f"{where}: {left!r} is {left_type} and {right!r} is {right_type}",
+            hint="cast one of them; a pandas integer column with gaps is float until .astype('Int64')",
+            details={"left": [left, str(left_type)], "right": [right, str(right_type)]},
+        )
+
+
+def check_labels(resolved: Resolved, labels: tuple[str, ...], min_age: int | None = None) -> None:
+    """Check the labels of a feature view; `min_age` is the call's, which beats the joins'.
+
+    Raises:
+        UnknownColumn: a label that is no column of the query.
+        Leakage: a label that is a feature too, or a feature from a join that ignores time.
+    """
+    label_places = {resolved.field(name).place: name for name in labels}
+    facts = {
+        (resolved.sides[p.side].definition.name, p.column): (p, name) for p, name in label_places.items()
+    }
+    for field in resolved.fields:
+        if field.place in label_places or field.place.side == 0:
+            continue
+        side = resolved.sides[field.place.side]
+        if side.definition.event_time is not None and side.point_in_time is False:
+            raise Leakage(
+                f"{field.name!r} comes from {side.definition.ref}, joined with point_in_time=False, and is no label",
+                hint="such a join sees the future: only labels may come from it",
+                details={"column": field.name},
+            )
+        fact = facts.get((side.definition.name, field.place.column))
+        if fact and not next(
+            (a for a in (min_age, side.min_age, side.definition.min_age) if a is not None), 0
+        ):
+            raise Leakage(
+                f"label {fact[1]!r} is also selected as feature {field.name!r}",
+                hint="give that join a min_age above zero",
+                details={"label": fact[1], "column": field.name},
+            )
+    if len(set(labels)) == len(resolved.fields):
+        raise InvalidArgument("a feature view needs at least one column that is no label")

@@ -1,0 +1,107 @@
+"""Column types: what is stored for what is given, and which types compare."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+_STORED_INTEGERS = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+}
+_SIGNED = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+
+
+def stored_type(given: pa.DataType) -> pa.DataType | None:
+    """The type in which Headrace stores a column given as `given`; None if it stores no such thing.
+
+    Nothing is lost: unsigned integers are stored in the next wider signed type, times in microseconds UTC
+    (naive ones are UTC), every string encoding as string. `uint64`, durations, intervals and times of day
+    have no counterpart in Delta.
+    """
+    if pa.types.is_dictionary(given):
+        return stored_type(given.value_type)
+    if given in _STORED_INTEGERS:
+        return _STORED_INTEGERS[given]
+    if is_string(given):
+        return pa.string()
+    if pa.types.is_binary(given) or pa.types.is_large_binary(given) or pa.types.is_fixed_size_binary(given):
+        return pa.binary()
+    if pa.types.is_binary_view(given):
+        return pa.binary()
+    if pa.types.is_timestamp(given):
+        return TIMESTAMP
+    if pa.types.is_date(given):
+        return pa.date32()
+    if pa.types.is_float16(given):
+        return pa.float32()
+    if pa.types.is_decimal(given):
+        return pa.decimal128(given.precision, given.scale) if given.precision <= 38 else None
+    if given in _SIGNED or given in (pa.float32(), pa.float64(), pa.bool_()):
+        return given
+    if is_list(given):
+        item = stored_type(given.value_type)
+        return pa.list_(pa.field("element", item)) if item else None
+    if pa.types.is_struct(given):
+        fields = [(f.name, stored_type(f.type)) for f in given]
+        return (
+            pa.struct([pa.field(n, t) for n, t in fields]) if fields and all(t for _, t in fields) else None
+        )
+    if pa.types.is_map(given):
+        key, value = stored_type(given.key_type), stored_type(given.item_type)
+        return pa.map_(key, value) if key and value else None
+    return None
+
+
+def widens(given: pa.DataType, stored: pa.DataType) -> bool:
+    """True if a column given as `given` can be written into a stored column of type `stored` without loss."""
+    kept = stored_type(given)
+    if pa.types.is_null(given) or kept == stored:
+        return True
+    if kept is None:
+        return False
+    if pa.types.is_integer(kept):
+        if pa.types.is_integer(stored):
+            return bool(kept.bit_width <= stored.bit_width)
+        return bool(pa.types.is_float64(stored) and kept.bit_width <= 32)
+    if pa.types.is_float32(kept):
+        return bool(pa.types.is_float64(stored))
+    if pa.types.is_decimal(kept) and pa.types.is_decimal(stored):
+        whole = kept.precision - kept.scale
+        return bool(kept.scale <= stored.scale and whole <= stored.precision - stored.scale)
+    return bool(is_list(kept) and is_list(stored) and widens(kept.value_type, stored.value_type))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def key_family(kind: pa.DataType) -> str | None:
+    """Keys of one family compare with each other; None cannot be a key.
+
+    Integer widths are alike and so are string encodings; nothing else is, because a database that compares
+    `1` with `'1'` or `1.0` does so by a rule that the next one does not share.
+    """
+    if pa.types.is_dictionary(kind):
+        return key_family(kind.value_type)
+    if pa.types.is_integer(kind):
+        return "integer"
+    if is_string(kind):
+        return "string"
+    if pa.types.is_boolean(kind):
+        return "bool"
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    if pa.types.is_date(kind):
+        return "date"
+    if pa.types.is_decimal(kind):
+        return f"decimal with {kind.scale} decimals"
+    if stored_type(kind) == pa.binary():
+        return "binary"
+    return None

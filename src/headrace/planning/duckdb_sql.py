@@ -1,0 +1,334 @@
+"""A plan as DuckDB statements.
+
+A point-in-time lookup is an ASOF join: for each spine row the feature row with the greatest time at or before
+it, then nulled where that row is too old. Times are compared as integers (microseconds; nanoseconds where the
+spine or a table has them), so units and zones cannot differ. ASOF picks any row among ties, so a table that is
+not known to be unique is first reduced to one row per key and time.
+
+A few lookups are chained in one statement, which streams; many are staged, each in a temporary table of its
+own, because the sorts of all joins of one statement are in memory together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from headrace.model.duration import to_micros
+from headrace.model.expression_sql import condition_sql, identifier
+from headrace.model.resolve import Place, Side
+from headrace.planning.plan import Lookup, Plan
+
+CHAINED_LOOKUPS = 4
+"""Up to this many lookups run in one statement."""
+
+SPINE = "__headrace_spine"
+SPINE_ROW = "__headrace_row"
+SPINE_TIME = "__headrace_time"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """`stages` are run in order, then `query` is streamed.
+
+    Its columns are: the spine's row number if there is a spine; one for each of `outputs` (positions in the
+    plan's outputs); one boolean for each of `ambiguous` (sides), true where the row found is one of several.
+    """
+
+    stages: tuple[str, ...]
+    query: str
+    outputs: tuple[int, ...]
+    ambiguous: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is known of the data when the statements are written.
+
+    `relations` is SQL for the rows of each side's table; `unique` the sides with one row per identity.
+    `nanos` compares times in nanoseconds.
+    """
+
+    relations: Mapping[int, str]
+    unique: frozenset[int] = frozenset()
+    nanos: bool = False
+
+    @property
+    def scale(self) -> int:
+        return 1000 if self.nanos else 1
+
+
+def spine_columns(plan: Plan) -> list[str]:
+    """The spine's columns that the engine must see: keys, and what filters read."""
+    places = [left for lookup in plan.lookups for left, _ in lookup.on]
+    places += [place for bound in plan.filters for place in bound.places.values()]
+    return list(dict.fromkeys(p.column for p in places if plan.from_spine(p)))
+
+
+def unique_columns(plan: Plan, lookup: Lookup) -> tuple[str, ...]:
+    """The columns that must identify a row for the lookup to need no reduction."""
+    definition = plan.resolved.sides[lookup.side].definition
+    return definition.identity if lookup.kind == "point in time" else definition.primary_key
+
+
+def duplicates_query(relation: str, columns: tuple[str, ...]) -> str:
+    """One row if any two rows of `relation` are equal in `columns`, else none."""
+    names = ", ".join(map(identifier, columns))
+    group = f"GROUP BY {names}" if columns else ""
+    return f"SELECT 1 FROM {relation} {group} HAVING count(*) > 1 LIMIT 1"
+
+
+def needs_nanos(plan: Plan) -> bool:
+    """True if a table's times have digits below a microsecond."""
+    return any(plan.resolved.sides[i].definition.event_time_unit == "ns" for i in plan.scans)
+
+
+def render(plan: Plan, facts: Facts) -> Program:
+    return _latest(plan, facts) if plan.latest else _Renderer(plan, facts).program()
+
+
+class _Renderer:
+    def __init__(self, plan: Plan, facts: Facts) -> None:
+        self.plan = plan
+        self.facts = facts
+        self.staged = len(plan.lookups) > CHAINED_LOOKUPS
+        self.lookups = {lookup.side: lookup for lookup in plan.lookups}
+        self.ambiguous = tuple(i for i in self.lookups if _reduced(plan, self.lookups[i], facts))
+
+    def program(self) -> Program:
+        stages: list[str] = []
+        root = f"({self._root()}) AS r"
+        if self.staged:
+            stages.append(f"CREATE TEMP TABLE root AS {self._root()}")
+            root = "root AS r"
+            stages += [self._stage(lookup) for lookup in self.plan.lookups]
+            joins = "".join(f" JOIN stage{i} AS j{i} ON r.n = j{i}.n" for i in self.lookups)
+        else:
+            joins = "".join(self._join(lookup) for lookup in self.plan.lookups)
+        outputs = [i for i, o in enumerate(self.plan.outputs) if o.place is not None]
+        columns = ["r.n"] if self.plan.spine else []
+        columns += [self._value(place) for o in self.plan.outputs if (place := o.place) is not None]
+        columns += [self._ambiguity(i) for i in self.ambiguous]
+        where = [self._matched(x) for x in self.plan.lookups if x.how == "inner"]
+        where += [
+            condition_sql(f.condition, lambda ref, f=f: self._value(f.places[ref]))  # type: ignore[misc]
+            for f in self.plan.filters
+        ]
+        query = f"SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(columns))} FROM {root}{joins}"
+        if where:
+            query += f" WHERE {' AND '.join(where)}"
+        if self.plan.spine:
+            query += " ORDER BY r.n"
+        if self.plan.limit is not None:
+            query += f" LIMIT {self.plan.limit}"
+        return Program(tuple(stages), query, tuple(outputs), self.ambiguous)
+
+    def _root(self) -> str:
+        plan = self.plan
+        if plan.spine is not None:
+            columns = [f"{identifier(SPINE_ROW)} AS n", f"{identifier(SPINE_TIME)} AS t"]
+            columns += [f"{identifier(c)} AS {identifier('c_' + c)}" for c in spine_columns(plan)]
+            where = self._bounds("t")
+            return f"SELECT * FROM (SELECT {', '.join(columns)} FROM {SPINE}){where}"
+        side = plan.resolved.root
+        columns = [f"{identifier(c)} AS {identifier('c_' + c)}" for c in plan.scans[0]]
+        if plan.timed:
+            time = side.definition.event_time
+            at = str(to_micros(plan.now) * self.facts.scale) if plan.now else "NULL"
+            columns.append(f"{time_sql(side, time, self.facts.scale) if time else at + '::BIGINT'} AS t")
+        if self.staged:
+            columns.append("row_number() OVER () AS n")
+        inner = f"SELECT {', '.join(columns)} FROM {self.facts.relations[0]}{_where(plan, 0)}"
+        where = self._bounds("t")
+        return f"SELECT * FROM ({inner}){where}" if where else inner
+
+    def _bounds(self, time: str) -> str:
+        tests = []
+        if self.plan.start is not None:
+            tests.append(f"{time} >= {to_micros(self.plan.start) * self.facts.scale}")
+        if self.plan.end is not None:
+            tests.append(f"{time} < {to_micros(self.plan.end) * self.facts.scale}")
+        return f" WHERE {' AND '.join(tests)}" if tests else ""
+
+    def _stage(self, lookup: Lookup) -> str:
+        """A temporary table with, for each row of the root, what this lookup finds."""
+        needed = {left.side for left, _ in lookup.on} & self.lookups.keys() - {lookup.side}
+        others = "".join(f" JOIN stage{i} AS j{i} ON r.n = j{i}.n" for i in sorted(needed))
+        columns = [f"r.n, {self._found(lookup)} AS m"]
+        columns += [f"{self._fresh(lookup, c)} AS {identifier('c_' + c)}" for c in lookup.columns]
+        if lookup.side in self.ambiguous:
+            columns.append(f"s{lookup.side}.ambiguous AND {self._found(lookup)} AS a")
+        join = self._join(lookup)
+        return f"CREATE TEMP TABLE stage{lookup.side} AS SELECT {', '.join(columns)} FROM root AS r{others}{join}"
+
+    def _join(self, lookup: Lookup) -> str:
+        i = lookup.side
+        on = [f"{self._value(left)} = s{i}.{identifier('k_' + key)}" for left, key in lookup.on]
+        relation = f" ({side_sql(self.plan, lookup, self.facts)}) AS s{i}"
+        if _is_asof(lookup):
+            on.append(f"r.t{_minus(lookup.min_age * self.facts.scale)} >= s{i}.t")
+            return f" ASOF LEFT JOIN{relation} ON {' AND '.join(on)}"
+        return f" LEFT JOIN{relation} ON {' AND '.join(on) if on else 'true'}"
+
+    def _value(self, place: Place) -> str:
+        """SQL for a place, seen from the final select or from the ON of a later join."""
+        column = identifier("c_" + place.column)
+        lookup = self.lookups.get(place.side)
+        if self.plan.from_spine(place) or lookup is None:
+            return f"r.{column}"
+        return f"j{place.side}.{column}" if self.staged else self._fresh(lookup, place.column)
+
+    def _fresh(self, lookup: Lookup, column: str) -> str:
+        """A looked-up column, null where the row found is too old."""
+        value = f"s{lookup.side}.{identifier('c_' + column)}"
+        return value if lookup.max_age is None else f"CASE WHEN {self._found(lookup)} THEN {value} END"
+
+    def _found(self, lookup: Lookup) -> str:
+        i = lookup.side
+        if lookup.max_age is None:
+            return f"coalesce(s{i}.m, false)"
+        event = f"s{i}.e" if lookup.cut == "spine time" else f"s{i}.t"
+        return f"coalesce({event} >= r.t - {lookup.max_age * self.facts.scale}, false)"
+
+    def _matched(self, lookup: Lookup) -> str:
+        return f"j{lookup.side}.m" if self.staged else self._found(lookup)
+
+    def _ambiguity(self, side: int) -> str:
+        if self.staged:
+            return f"coalesce(j{side}.a, false)"
+        return f"coalesce(s{side}.ambiguous AND {self._found(self.lookups[side])}, false)"
+
+
+def _is_asof(lookup: Lookup) -> bool:
+    return lookup.kind == "point in time" or lookup.cut == "spine time"
+
+
+def _reduced(plan: Plan, lookup: Lookup, facts: Facts) -> bool:
+    """True if the side is reduced to one row per key and time before it is joined."""
+    return lookup.side not in facts.unique or lookup.cut == "spine time"
+
+
+def _minus(number: int) -> str:
+    return f" - {number}" if number else ""
+
+
+def _where(plan: Plan, side: int) -> str:
+    tests = [condition_sql(c, lambda ref: identifier(ref.name)) for c in plan.conditions[side]]
+    return f" WHERE {' AND '.join(tests)}" if tests else ""
+
+
+def time_sql(side: Side, column: str, scale: int) -> str:
+    """A stored time as an integer of microseconds (scale 1) or nanoseconds (scale 1000) since 1970."""
+    name, kind = identifier(column), side.type_of(column)
+    if pa.types.is_integer(kind):
+        unit = side.definition.event_time_unit
+        if unit == "ns":
+            return name
+        factor = {"s": 1_000_000, "ms": 1_000}.get(unit or "us", 1) * scale
+        return f"{name}::HUGEINT * {factor}" if scale == 1000 else f"{name} * {factor}"
+    micros = f"epoch_us({name}::TIMESTAMP)" if pa.types.is_date(kind) else f"epoch_us({name})"
+    return micros if scale == 1 else f"{micros}::HUGEINT * {scale}"
+
+
+def side_sql(plan: Plan, lookup: Lookup, facts: Facts) -> str:
+    """The rows of a side that can be found: keys `k_`, columns `c_`, `m` (always true), and for ASOF `t`.
+
+    Where the side is reduced, `ambiguous` is true for a row that stands for several different ones.
+    """
+    side = plan.resolved.sides[lookup.side]
+    d, scale = side.definition, facts.scale
+    keys = [identifier("k_" + key) for _, key in lookup.on]
+    columns = [identifier("c_" + c) for c in lookup.columns]
+    select = [f"{identifier(key)} AS {identifier('k_' + key)}" for _, key in lookup.on]
+    select += [f"{identifier(c)} AS {identifier('c_' + c)}" for c in lookup.columns]
+    event = time_sql(side, d.event_time, scale) if d.event_time else None
+    where = [condition_sql(c, lambda ref: identifier(ref.name)) for c in plan.conditions[lookup.side]]
+    if lookup.cut is not None and d.created_time is not None:
+        created = time_sql(side, d.created_time, scale)
+        if lookup.cut == "spine time":
+            where.append(f"{identifier(d.created_time)} IS NOT NULL")
+        else:
+            where.append(f"{created} <= {to_micros(lookup.cut) * scale}")
+    if event is not None and lookup.kind == "point in time":
+        where.append(f"{identifier(str(d.event_time))} IS NOT NULL")
+    filtered = f" WHERE {' AND '.join(where)}" if where else ""
+    relation = facts.relations[lookup.side]
+    if not _reduced(plan, lookup, facts):
+        times = [f"{event} AS t"] if lookup.kind == "point in time" else []
+        return f"SELECT {', '.join([*select, *times, 'true AS m'])} FROM {relation}{filtered}"
+
+    select.append(f"{event or 'NULL::BIGINT'} AS e")
+    order = []
+    if d.created_time is not None:
+        select.append(f"{time_sql(side, d.created_time, scale)} AS created")
+        order.append("created DESC NULLS LAST")
+    if d.tie_breaker is not None:
+        select.append(f"{identifier(d.tie_breaker)} AS tie")
+        order.append("tie DESC NULLS LAST")
+    base = f"SELECT {', '.join(select)} FROM {relation}{filtered}"
+    if lookup.cut == "spine time":
+        if lookup.kind == "point in time":
+            # A row is usable from `t` on. Of the rows usable at any moment the one with the greatest event time
+            # wins, so a row that an earlier usable one already beats can never be found: what is left
+            # rises in both times, and one ASOF join on `t` finds the winner.
+            usable = f"greatest(e{_plus(lookup.min_age * scale)}, created)"
+            window = f"OVER ({_partition(keys)} ORDER BY t RANGE UNBOUNDED PRECEDING)"
+            base = f"SELECT *, max(e) {window} AS newest FROM (SELECT *, {usable} AS t FROM ({base}))"
+            # `t` counts from the spine time itself: take off here what the join adds for min_age.
+            base = f"SELECT * REPLACE (t{_minus(lookup.min_age * scale)} AS t) FROM ({base}) WHERE e = newest"
+        else:
+            base = f"SELECT *, created AS t FROM ({base})"
+        identity = [*keys, "t"]
+    elif lookup.kind == "point in time":
+        base = f"SELECT *, e AS t FROM ({base})"
+        identity = [*keys, "t"]
+    else:
+        identity = [*keys, "e"]
+    ranked = f"SELECT *, rank() OVER ({_partition(identity)}{_order(order)}) AS place FROM ({base})"
+    kept = [*keys, *columns, *(["t", "e"] if _is_asof(lookup) else [])]
+    alike = f"SELECT DISTINCT {', '.join(kept) or '1'} FROM ({ranked}) WHERE place = 1"
+    if not kept:
+        alike = f"SELECT DISTINCT true AS found FROM ({ranked}) WHERE place = 1"
+    final = [*keys, *(["t"] if _is_asof(lookup) else [])]
+    window = f"OVER ({_partition(final)})"
+    counted = f"SELECT *, count(*) {window} > 1 AS ambiguous, row_number() {window} AS pick FROM ({alike})"
+    return f"SELECT *, true AS m FROM ({counted}) WHERE pick = 1"
+
+
+def _plus(number: int) -> str:
+    return f" + {number}" if number else ""
+
+
+def _partition(columns: list[str]) -> str:
+    return f"PARTITION BY {', '.join(columns)}" if columns else ""
+
+
+def _order(terms: list[str]) -> str:
+    return f" ORDER BY {', '.join(terms)}" if terms else ""
+
+
+def _latest(plan: Plan, facts: Facts) -> Program:
+    """One row per key: the newest, by the same rules for ties as in a join."""
+    side = plan.resolved.root
+    d = side.definition
+    keys = [identifier("k_" + k) for k in d.primary_key]
+    select = [f"{identifier(k)} AS {identifier('k_' + k)}" for k in d.primary_key]
+    outputs = [(i, o.place.column) for i, o in enumerate(plan.outputs) if o.place is not None]
+    columns = [identifier("c_" + c) for _, c in outputs]
+    select += [f"{identifier(c)} AS {identifier('c_' + c)}" for _, c in outputs]
+    order = []
+    for name, column in (("t", d.event_time), ("created", d.created_time), ("tie", d.tie_breaker)):
+        if column is not None:
+            select.append(f"{identifier(column)} AS {name}")
+            order.append(f"{name} DESC NULLS LAST")
+    base = f"SELECT {', '.join(select)} FROM {facts.relations[0]}{_where(plan, 0)}"
+    ranked = f"SELECT *, rank() OVER ({_partition(keys)}{_order(order)}) AS place FROM ({base})"
+    alike = f"SELECT DISTINCT {', '.join([*keys, *columns])} FROM ({ranked}) WHERE place = 1"
+    window = f"OVER ({_partition(keys)})"
+    counted = f"SELECT *, count(*) {window} > 1 AS ambiguous, row_number() {window} AS pick FROM ({alike})"
+    query = f"SELECT {', '.join([*columns, 'ambiguous'])} FROM ({counted}) WHERE pick = 1"
+    if plan.limit is not None:
+        query += f" LIMIT {plan.limit}"
+    return Program((), query, tuple(i for i, _ in outputs), (0,))

@@ -1,0 +1,210 @@
+"""What crosses between client and service, and the interface that both sides keep.
+
+Everything is Arrow Flight. Small things travel as JSON in actions and descriptors (structs below), rows as
+record batches: `DoGet` for reads, `DoPut` for writes, `DoExchange` for reads that bring a spine. Errors travel
+as an `ErrorBody` in the call's details. Every call names its protocol version in a header.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from headrace.errors import HeadraceError, InternalError, error_types
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
+from headrace.model.expression import Condition
+from headrace.model.request import Prepared, ReadRequest
+
+PROTOCOL_VERSION = 1
+VERSION_HEADER = "headrace-protocol"
+REQUEST_HEADER = "headrace-request-id"
+PROJECT_HEADER = "headrace-project"
+
+BATCH_ROWS = 16_384
+"""Rows in a record batch: batches of 8 to 32 thousand rows move fastest."""
+
+COMPLETE = b"complete"
+"""Ends the rows of a write: a stream that breaks off looks like one that ends."""
+
+InsertMode = Literal["upsert", "append", "overwrite"]
+Action = Literal[
+    "hello",
+    "create_group",
+    "get_group",
+    "list_groups",
+    "delete_group",
+    "set_group_tags",
+    "create_view",
+    "get_view",
+    "list_views",
+    "delete_view",
+    "delete_rows",
+    "history",
+    "outcome",
+    "explain",
+]
+
+
+class Backend(Protocol):
+    """One project of a store: what the embedded store and the client of a service both do.
+
+    Every method raises errors of `headrace.errors` and nothing else. Reads see every commit made before they
+    were prepared. Writes are atomic. All methods may be called from several threads.
+    """
+
+    def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
+        """Version 0 means the next free one. Raises AlreadyExists, InvalidName."""
+
+    def get_group(self, name: str, version: int | None) -> Group:
+        """None is the newest version. Raises NotFound."""
+
+    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
+        """Every version of the groups whose name matches the glob and that bear all tags, by name, version."""
+
+    def delete_group(self, name: str, version: int, force: bool) -> None:
+        """Raises NotFound, or Conflict if a feature view needs it and `force` is false."""
+
+    def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
+        """None removes a tag."""
+
+    def insert(self, ref: str, rows: pa.RecordBatchReader, mode: InsertMode, idempotency_key: str) -> Commit:
+        """Write all of `rows` in one commit, or nothing.
+
+        The same key again gives the first commit again and writes nothing. Reads `rows` once, in order.
+        Raises SchemaMismatch, NullKeys, DuplicateKeys, Conflict, OutcomeUnknown, LimitExceeded.
+        """
+
+    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
+        """The commit that a write with this key made; None if there is none."""
+
+    def delete_rows(
+        self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
+    ) -> Commit:
+        """Delete the rows with these keys, or for which the condition is true."""
+
+    def history(self, ref: str, limit: int | None) -> list[Commit]:
+        """Newest first."""
+
+    def create_view(self, definition: ViewDefinition) -> ViewDefinition:
+        """Version 0 means the next free one. Raises AlreadyExists, InvalidName, Leakage, UnknownColumn."""
+
+    def get_view(self, name: str, version: int | None) -> ViewDefinition: ...
+
+    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]: ...
+
+    def delete_view(self, name: str, version: int) -> None: ...
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        """Check a read, pin its snapshots and tell its schema; runs nothing."""
+
+    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+        """Run a prepared read, in batches as they come. Closing the reader, or letting it go, stops the work."""
+
+    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+        """Run a prepared read, all rows at once."""
+
+    def explain(self, request: ReadRequest) -> str:
+        """How the read would be run, for people."""
+
+    def close(self) -> None: ...
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """The client's greeting, and the service's answer."""
+
+    protocol: int
+    version: str
+    project: str = "default"
+
+
+class CreateGroup(msgspec.Struct, frozen=True):
+    definition: GroupDefinition
+    schema_ipc: bytes | None = None
+
+
+class Named(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Names one version of a group or view; None is the newest."""
+
+    name: str
+    version: int | None = None
+    force: bool = False
+
+
+class Listing(msgspec.Struct, frozen=True, omit_defaults=True):
+    name: str | None = None
+    tags: dict[str, str] = {}
+
+
+class SetTags(msgspec.Struct, frozen=True):
+    name: str
+    version: int
+    tags: dict[str, str | None]
+
+
+class DeleteRows(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`keys_ipc` is an Arrow IPC stream."""
+
+    ref: str
+    idempotency_key: str
+    keys_ipc: bytes | None = None
+    condition: Condition | None = None
+
+
+class History(msgspec.Struct, frozen=True, omit_defaults=True):
+    ref: str
+    limit: int | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    ref: str
+    idempotency_key: str
+
+
+class InsertCommand(msgspec.Struct, frozen=True, tag="insert"):
+    ref: str
+    mode: InsertMode
+    idempotency_key: str
+
+
+class ReadCommand(msgspec.Struct, frozen=True, tag="read"):
+    """In a ticket or an exchange: a prepared read. `part` of `parts` is one of several endpoints."""
+
+    prepared: Prepared
+    part: int = 0
+    parts: int = 1
+
+
+class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    code: str
+    message: str
+    hint: str | None = None
+    details: dict[str, object] = {}
+    request_id: str | None = None
+
+
+def encode(struct: object) -> bytes:
+    return msgspec.json.encode(struct)
+
+
+def encode_error(error: HeadraceError, request_id: str | None = None) -> bytes:
+    body = ErrorBody(error.code, error.message, error.hint, error.details, error.request_id or request_id)
+    return msgspec.json.encode(body, enc_hook=str)
+
+
+def decode_error(body: bytes) -> HeadraceError:
+    """The error that the other side raised; a code from a newer side becomes an InternalError that tells it."""
+    try:
+        told = msgspec.json.decode(body, type=ErrorBody)
+    except msgspec.MsgspecError:
+        return InternalError(f"the service sent an error that cannot be read: {body[:200]!r}")
+    for kind in error_types():
+        if kind.code == told.code:
+            error = kind(told.message, hint=told.hint, details=told.details, request_id=told.request_id)
+            break
+    else:
+        error = InternalError(
+            f"{told.code}: {told.message}", hint=told.hint, details=told.details, request_id=told.request_id
+        )
+    return error

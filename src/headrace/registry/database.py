@@ -1,0 +1,158 @@
+"""The registry's database: connections kept open, reads side by side, writes one after the other."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url
+from sqlalchemy.engine import URL
+
+from headrace.errors import Busy, InvalidArgument, MissingDependency, OutcomeUnknown, Unsupported
+from headrace.registry.failure import address, translated
+
+PATIENCE = 30.0
+"""Seconds that a write waits for the writes before it."""
+
+_CONNECT_SECONDS = 10
+_LOCK = int.from_bytes(b"headrace", "big")
+_DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+
+
+class Database:
+    """Connections to one database. For all threads of one process; a forked child opens its own.
+
+    Connections commit each statement by itself, which makes a read one round trip. A write opens a
+    transaction that excludes every other write, so that what it has checked still holds when it commits.
+
+    Args:
+        url: `sqlite:///path` or `postgresql://…`; options of the driver may follow as a query.
+        patience: seconds that a write waits for the writes before it.
+
+    Raises:
+        InvalidArgument: not a URL.
+        Unsupported: neither SQLite in a file nor PostgreSQL.
+        MissingDependency: the driver is not installed.
+    """
+
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+        self.url = _read_url(url)
+        self._patience = patience
+        self._turn = threading.Lock()
+        try:
+            self._engine = self._connect()
+        except ImportError:
+            raise MissingDependency(
+                f"the registry at {address(self.url)} needs psycopg",
+                hint='pip install "headrace[postgresql]"',
+            ) from None
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.get_backend_name() == "sqlite"
+
+    def _connect(self) -> Engine:
+        common: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
+        if not self.is_sqlite:
+            defaults = {} if "connect_timeout" in self.url.query else {"connect_timeout": _CONNECT_SECONDS}
+            return create_engine(self.url, connect_args=defaults, pool_pre_ping=True, **common)
+        engine = create_engine(self.url, connect_args={"timeout": self._patience}, **common)
+        event.listen(engine, "connect", _enforce_foreign_keys)
+        return engine
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for reads; each statement sees all that was committed before it."""
+        with translated(self.url), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that no other write runs beside, in any process; an exception rolls it back.
+
+        Raises:
+            Busy: others have been writing for longer than the patience.
+            OutcomeUnknown: the connection was lost in the commit.
+        """
+        with self._own_turn(), translated(self.url), self._engine.connect() as connection:
+            self._begin(connection)
+            yield connection  # what is not committed is rolled back when the connection goes back to the pool
+            try:
+                connection.exec_driver_sql("COMMIT")
+            except exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                raise OutcomeUnknown(
+                    f"the connection to the registry at {address(self.url)} was lost while storing a change",
+                    hint="look whether the change is there before making it again",
+                ) from error
+
+    @contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        """One writer of this process at a time: the others wait without a connection, for readers to use."""
+        if not self._turn.acquire(timeout=self._patience):
+            raise Busy(f"others are writing to the registry at {address(self.url)}", hint="try again")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _begin(self, connection: Connection) -> None:
+        if self.is_sqlite:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            # Read committed: the statements after the lock see what its former holder wrote.
+            connection.exec_driver_sql("BEGIN ISOLATION LEVEL READ COMMITTED")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self._patience * 1000)}")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+    def use_write_ahead_log(self) -> None:
+        """Let SQLite readers go on beside a writer. The file remembers; PostgreSQL needs no telling."""
+        if not self.is_sqlite:
+            return
+        deadline = time.monotonic() + self._patience
+        with translated(self.url), self._engine.connect() as connection:
+            while True:
+                try:
+                    connection.exec_driver_sql("PRAGMA journal_mode = WAL").close()
+                    return
+                except exc.OperationalError as error:
+                    # SQLite does not wait here by itself, since two processes might wait for each other.
+                    code = getattr(error.orig, "sqlite_errorcode", 0)
+                    if code & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.01)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def _read_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (exc.ArgumentError, ValueError):
+        raise InvalidArgument(
+            "the registry's URL cannot be read",
+            hint="write sqlite:///path or postgresql://user@host/database",
+        ) from None
+    driver = _DRIVERS.get(url.drivername)
+    if driver is None:
+        raise Unsupported(
+            f"a registry cannot be kept in {url.drivername}", hint="use sqlite:///path or postgresql://…"
+        )
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise Unsupported("a registry cannot be kept in memory", hint="name a file: sqlite:///path")
+    return url.set(drivername=driver)
+
+
+def _enforce_foreign_keys(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA foreign_keys = ON").close()

@@ -1,0 +1,161 @@
+"""The registry: which feature groups and views there are, and which views need which groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, insert, select
+
+from headrace.errors import Conflict, InvalidArgument
+from headrace.model.definition import GroupDefinition, ViewDefinition
+from headrace.model.name import parse_reference, reference
+from headrace.model.query import groups_of
+from headrace.registry import migration
+from headrace.registry.catalog import Catalog
+from headrace.registry.database import Database
+from headrace.registry.tables import GROUPS, VIEWS, view_groups
+
+
+class Registry:
+    """Definitions of all projects in one database, for all threads of a process and for many processes.
+
+    Every change is one transaction that excludes every other change: it happens wholly or not at all, and
+    what it checked still holds. A read sees every change made before it. A database that does not answer
+    raises Unavailable, a full disk LimitExceeded; others writing for longer than half a minute raise Busy,
+    and a connection lost in a commit OutcomeUnknown.
+    """
+
+    def __init__(self, database: Database) -> None:
+        migration.ensure_current(database)
+        self._database = database
+        self._groups = Catalog("feature group", GROUPS, GroupDefinition)
+        self._views = Catalog("feature view", VIEWS, ViewDefinition)
+
+    @classmethod
+    def open(cls, url: str) -> Registry:
+        """Open the registry at `sqlite:///path` or `postgresql://…`; an empty database is made ready.
+
+        Raises:
+            InvalidArgument: not a URL.
+            MissingDependency: PostgreSQL without its driver.
+            Unavailable: the database does not answer, or needs `headrace registry upgrade`.
+            Unsupported: another kind of database, or one that a newer Headrace made.
+        """
+        database = Database(url)
+        try:
+            return cls(database)
+        except BaseException:
+            database.close()
+            raise
+
+    @staticmethod
+    def upgrade(url: str) -> None:
+        """Bring the database to what this version needs; its content stays. Raises Unsupported if newer."""
+        database = Database(url)
+        try:
+            migration.upgrade(database)
+        finally:
+            database.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def create_group(self, project: str, definition: GroupDefinition) -> GroupDefinition:
+        """Version 0 becomes the next after the highest ever used. Raises AlreadyExists, InvalidArgument."""
+        with self._database.writing() as connection:
+            return self._groups.add(connection, project, definition)
+
+    def get_group(self, project: str, name: str, version: int | None) -> GroupDefinition:
+        """None is the highest version. Raises NotFound, which names what there is."""
+        with self._database.reading() as connection:
+            return self._groups.get(connection, project, name, version)
+
+    def list_groups(
+        self, project: str, name_glob: str | None, tags: Mapping[str, str]
+    ) -> list[GroupDefinition]:
+        """All versions whose name matches the glob and that bear all the tags, by name and version."""
+        with self._database.reading() as connection:
+            return self._groups.find(connection, project, name_glob, tags)
+
+    def delete_group(self, project: str, name: str, version: int, force: bool) -> GroupDefinition:
+        """Delete one version and return what it was. Its number is given again only to who asks for it.
+
+        With `force`, views that need the group stay, and work again when the same version is created again.
+
+        Raises:
+            NotFound: it is not there.
+            Conflict: feature views need it, and `force` is false.
+        """
+        with self._database.writing() as connection:
+            deleted = self._groups.remove(connection, project, name, version)
+            views = _views_of(connection, project, deleted)
+            if views and not force:
+                raise Conflict(
+                    f"feature group {deleted.ref} is needed by feature view {', '.join(views)}",
+                    hint="delete these views first, or force",
+                    details={"project": project, "name": name, "version": version, "views": views},
+                )
+            return deleted
+
+    def set_group_tags(
+        self, project: str, name: str, version: int, tags: Mapping[str, str | None]
+    ) -> GroupDefinition:
+        """Add or replace these tags; None removes one, the others stay. Raises NotFound, InvalidArgument."""
+        with self._database.writing() as connection:
+            return self._groups.set_tags(connection, project, name, version, tags)
+
+    def create_view(self, project: str, definition: ViewDefinition) -> ViewDefinition:
+        """Version 0 becomes the next after the highest ever used.
+
+        Raises:
+            NotFound: a group of the query is not there.
+            AlreadyExists: that version is there.
+            InvalidArgument: the query leaves a group's version open.
+        """
+        needed = [_pinned(ref, definition) for ref in groups_of(definition.query)]
+        with self._database.writing() as connection:
+            for name, version in needed:
+                self._groups.get(connection, project, name, version)
+            created = self._views.add(connection, project, definition)
+            key = {"project": project, "name": created.name, "version": created.version}
+            connection.execute(
+                insert(view_groups),
+                [{**key, "group_name": name, "group_version": version} for name, version in needed],
+            )
+            return created
+
+    def get_view(self, project: str, name: str, version: int | None) -> ViewDefinition:
+        """None is the highest version. Raises NotFound, which names what there is."""
+        with self._database.reading() as connection:
+            return self._views.get(connection, project, name, version)
+
+    def list_views(
+        self, project: str, name_glob: str | None, tags: Mapping[str, str]
+    ) -> list[ViewDefinition]:
+        """All versions whose name matches the glob and that bear all the tags, by name and version."""
+        with self._database.reading() as connection:
+            return self._views.find(connection, project, name_glob, tags)
+
+    def delete_view(self, project: str, name: str, version: int) -> ViewDefinition:
+        """Delete one version and return what it was. Raises NotFound."""
+        with self._database.writing() as connection:
+            return self._views.remove(connection, project, name, version)
+
+
+def _pinned(ref: str, view: ViewDefinition) -> tuple[str, int]:
+    name, version = parse_reference(ref)
+    if version is None:
+        raise InvalidArgument(
+            f"feature view {view.name} names {ref} without its version", hint=f"write {ref}@v1"
+        )
+    return name, version
+
+
+def _views_of(connection: Connection, project: str, group: GroupDefinition) -> list[str]:
+    needs = view_groups.c
+    rows = connection.execute(
+        select(needs.name, needs.version).where(
+            needs.project == project, needs.group_name == group.name, needs.group_version == group.version
+        )
+    )
+    return [reference(name, version) for name, version in sorted(rows.all())]

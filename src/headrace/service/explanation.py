@@ -1,0 +1,75 @@
+"""How a read is run, as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.formats.base import Snapshot
+from headrace.model.duration import format_duration
+from headrace.model.expression import describe
+from headrace.model.request import Prepared
+from headrace.planning.duckdb_sql import CHAINED_LOOKUPS
+from headrace.planning.plan import Lookup, Plan
+
+
+def explain(prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot]) -> str:
+    lines = [_root(plan, snapshots)]
+    lines += [f"  {line}" for line in _conditions(plan, 0)] if plan.spine is None else []
+    for lookup in plan.lookups:
+        lines.append(_lookup(plan, lookup, snapshots[lookup.side]))
+        lines += [f"  {line}" for line in _conditions(plan, lookup.side)]
+    lines += [f"then keep rows where {describe(f.condition)}" for f in plan.filters]
+    if plan.latest:
+        lines.append("newest row of each key")
+    if plan.limit is not None:
+        lines.append(f"at most {plan.limit} rows")
+    if len(plan.lookups) > CHAINED_LOOKUPS:
+        lines.append(f"in {len(plan.lookups)} stages, one temporary table each")
+    if prepared.labels:
+        lines.append(f"labels {', '.join(prepared.labels)}")
+    lines.append(f"columns {', '.join(plan.schema.names)}")
+    return "\n".join(lines)
+
+
+def _root(plan: Plan, snapshots: dict[int, Snapshot]) -> str:
+    if plan.spine is not None:
+        at = (
+            f"event time {plan.spine.time}"
+            if plan.spine.time
+            else f"event time {plan.now and plan.now.isoformat()}"
+        )
+        text = f"rows of the spine given, {at}"
+    else:
+        text = f"rows of {_table(plan, 0, snapshots[0])}"
+        if plan.timed and plan.now is not None:
+            text += f", event time {plan.now.isoformat()}"
+    if plan.start or plan.end:
+        start = plan.start.isoformat() if plan.start else "…"
+        text += f", from {start} until {plan.end.isoformat() if plan.end else '…'}"
+    return text
+
+
+def _lookup(plan: Plan, lookup: Lookup, snapshot: Snapshot) -> str:
+    definition = plan.resolved.sides[lookup.side].definition
+    on = ", ".join(f"{left.column} = {key}" if left.column != key else key for left, key in lookup.on)
+    parts = [f"{lookup.how} join {lookup.kind} {_table(plan, lookup.side, snapshot)}", f"on {on or 'no key'}"]
+    if lookup.kind == "point in time":
+        parts.append(f"newest {definition.event_time} at or before the row's time")
+        parts.append(f"max age {format_duration(lookup.max_age) if lookup.max_age else 'unlimited'}")
+        parts.append(f"min age {format_duration(lookup.min_age)}")
+    if lookup.cut is not None:
+        by = "the row's time" if lookup.cut == "spine time" else lookup.cut.isoformat()
+        parts.append(f"recorded ({definition.created_time}) by {by}")
+    if lookup.uncut:
+        parts.append("known_at does not cut it: it has no created_time")
+    return ", ".join(parts)
+
+
+def _table(plan: Plan, side: int, snapshot: Snapshot) -> str:
+    ref = plan.resolved.sides[side].definition.ref
+    kept = snapshot.prune(plan.conditions[side]).num_rows
+    return f"{ref} at snapshot {snapshot.version} ({kept} of {snapshot.files.num_rows} files)"
+
+
+def _conditions(plan: Plan, side: int) -> Iterable[str]:
+    return [f"where {describe(c)}" for c in plan.conditions[side]]

@@ -1,0 +1,259 @@
+"""Rows on their way in: checked, and cast to the types that are stored, batch by batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import BadData, DuplicateKeys, InvalidArgument, NullKeys, SchemaMismatch
+from headrace.model.definition import GroupDefinition
+from headrace.model.name import check_columns
+from headrace.model.types import TIMESTAMP, key_family, stored_type, widens
+
+_SHOWN = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a frame: its error, the column, and for rows how many and the first."""
+
+    error: type[BadData]
+    column: str
+    message: str
+    rows: int | None = None
+    first_row: int | None = None
+
+    def told(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"code": self.error.code, "column": self.column, "message": self.message}
+        if self.rows is not None:
+            told |= {"rows": self.rows, "first_row": self.first_row}
+        return told
+
+
+def refuse(ref: str, problems: list[Problem]) -> BadData:
+    """One error that tells every problem: the common type if they have one, else BadData."""
+    kinds = {p.error for p in problems}
+    kind = kinds.pop() if len(kinds) == 1 else BadData
+    told = "; ".join(p.message for p in problems[:_SHOWN])
+    more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+    return kind(f"{ref}: {told}{more}", details={"problems": [p.told() for p in problems]})
+
+
+class Intake:
+    """Fits frames with one schema to one feature group.
+
+    Args:
+        definition: of the group.
+        stored: its schema; None if this insert sets it.
+        given: the schema of the frame.
+        now: what `created_time` is filled with where the frame lacks it.
+
+    Raises:
+        BadData: the schemas do not fit. InvalidName, NameClash: column names that cannot be stored.
+    """
+
+    def __init__(
+        self, definition: GroupDefinition, stored: pa.Schema | None, given: pa.Schema, now: dt.datetime
+    ) -> None:
+        self._definition = definition
+        self._now = now
+        self._offset = 0
+        check_columns(definition.ref, given.names)
+        if stored is None:
+            problems = list(self._new_schema_problems(given))
+            if problems:
+                raise refuse(definition.ref, problems)
+            stored = self._new_schema(given)
+        else:
+            problems = list(self._schema_problems(stored, given))
+            if problems:
+                raise refuse(definition.ref, problems)
+        self.schema = stored
+        self._identity = [c for c in definition.identity if c in given.names]
+
+    def _needed(self) -> list[str]:
+        d = self._definition
+        named = [*d.identity, *d.partition_by, *([d.tie_breaker] if d.tie_breaker else [])]
+        return list(dict.fromkeys(named))
+
+    def _new_schema(self, given: pa.Schema) -> pa.Schema:
+        fields = [pa.field(f.name, stored_type(f.type)) for f in given]
+        created = self._definition.created_time
+        if created is not None and created not in given.names:
+            fields.append(pa.field(created, TIMESTAMP))
+        return pa.schema(fields)
+
+    def _new_schema_problems(self, given: pa.Schema) -> Iterator[Problem]:
+        for name in self._needed():
+            if name not in given.names:
+                yield Problem(SchemaMismatch, name, f"column {name!r} is missing")
+        for field in given:
+            if pa.types.is_null(field.type):
+                yield Problem(
+                    SchemaMismatch, field.name, f"column {field.name!r} has no type: it holds nulls only"
+                )
+            elif stored_type(field.type) is None:
+                yield Problem(
+                    SchemaMismatch,
+                    field.name,
+                    f"column {field.name!r} is {field.type}, which cannot be stored",
+                )
+            else:
+                yield from definition_problems(self._definition, field.name, field.type)
+
+    def _schema_problems(self, stored: pa.Schema, given: pa.Schema) -> Iterator[Problem]:
+        for field in stored:
+            if field.name not in given.names:
+                if field.name != self._definition.created_time:
+                    yield Problem(SchemaMismatch, field.name, f"column {field.name!r} is missing")
+            elif not widens(given.field(field.name).type, field.type):
+                kind = given.field(field.name).type
+                yield Problem(
+                    SchemaMismatch, field.name, f"column {field.name!r} is {kind}, and {field.type} is stored"
+                )
+        for field in given:
+            if field.name not in stored.names:
+                yield Problem(
+                    SchemaMismatch, field.name, f"column {field.name!r} is not in the feature group"
+                )
+
+    def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch as it is stored. Raises BadData that names every problem in it."""
+        problems: list[Problem] = []
+        for name in self._identity:
+            column = batch.column(name)
+            if column.null_count:
+                first = pc.index(pc.is_null(column), True).as_py() + self._offset
+                problems.append(
+                    Problem(
+                        NullKeys,
+                        name,
+                        f"{name!r} is null in {column.null_count} row(s), first in row {first}",
+                        column.null_count,
+                        first,
+                    )
+                )
+        columns = []
+        for field in self.schema:
+            if field.name not in batch.schema.names:
+                columns.append(pa.repeat(pa.scalar(self._now, field.type), batch.num_rows))
+                continue
+            try:
+                columns.append(to_stored(batch.column(field.name), field.type))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                problems.append(
+                    Problem(
+                        SchemaMismatch,
+                        field.name,
+                        f"column {field.name!r} does not fit {field.type}: {error}",
+                    )
+                )
+        if problems:
+            raise refuse(self._definition.ref, problems)
+        self._offset += batch.num_rows
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def definition_problems(definition: GroupDefinition, name: str, kind: pa.DataType) -> Iterator[Problem]:
+    """What is wrong with the type of a column for the part that it has in the definition."""
+    if name in definition.primary_key and (key_family(kind) is None):
+        yield Problem(SchemaMismatch, name, f"{name!r} is {kind}, which cannot be a key")
+    if name == definition.event_time:
+        if pa.types.is_integer(kind):
+            if definition.event_time_unit is None:
+                yield Problem(
+                    SchemaMismatch,
+                    name,
+                    f"event time {name!r} is {kind}: declare event_time_unit or make it a timestamp",
+                )
+        elif not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            yield Problem(SchemaMismatch, name, f"event time {name!r} is {kind}: make it a timestamp")
+        elif definition.event_time_unit is not None:
+            yield Problem(
+                SchemaMismatch, name, f"event time {name!r} is {kind}, and event_time_unit is for integers"
+            )
+    if name == definition.created_time and not pa.types.is_timestamp(kind):
+        yield Problem(SchemaMismatch, name, f"created time {name!r} is {kind}: make it a timestamp")
+    if name == definition.tie_breaker and key_family(kind) is None and not pa.types.is_floating(kind):
+        yield Problem(SchemaMismatch, name, f"tie breaker {name!r} is {kind}, which has no order")
+    if name in definition.partition_by and (key_family(kind) is None or pa.types.is_decimal(kind)):
+        yield Problem(SchemaMismatch, name, f"{name!r} is {kind}, by which a table cannot be partitioned")
+
+
+def declared_schema(definition: GroupDefinition, given: pa.Schema) -> pa.Schema:
+    """The schema to store for one given at creation. Raises as `Intake`."""
+    return Intake(definition, None, given, dt.datetime.now(dt.UTC)).schema
+
+
+def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast without loss. Raises ArrowInvalid if a value does not fit."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type) and column.type.tz is None:
+        column = pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
+class Guarded:
+    """Feeds `fit` over a reader to a consumer that loses the type of exceptions, and keeps the exception."""
+
+    def __init__(
+        self, rows: pa.RecordBatchReader, schema: pa.Schema, fit: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ):
+        self.failure: BaseException | None = None
+        self.rows = 0
+        self.reader = pa.RecordBatchReader.from_batches(schema, self._batches(rows, fit))
+
+    def _batches(
+        self, rows: pa.RecordBatchReader, fit: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> Iterator[Any]:
+        try:
+            for batch in rows:
+                if batch.num_rows:
+                    self.rows += batch.num_rows
+                    yield fit(batch)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+def duplicate_problem(columns: tuple[str, ...], examples: list[dict[str, Any]]) -> Problem:
+    shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items() if k != "rows") for row in examples[:3])
+    return Problem(DuplicateKeys, columns[0], f"several rows have the same {' and '.join(columns)}: {shown}")
+
+
+def check_key_frame(definition: GroupDefinition, schema: pa.Schema, keys: pa.Table) -> pa.Table:
+    """The keys of rows to delete, in stored types: all of the primary key, and the event time if wanted.
+
+    Raises:
+        InvalidArgument: other columns. SchemaMismatch: types that do not fit. NullKeys.
+    """
+    allowed = [list(definition.primary_key), list(definition.identity)]
+    if sorted(keys.column_names) not in [sorted(a) for a in allowed] or not keys.column_names:
+        raise InvalidArgument(
+            f"{definition.ref}: keys has columns {keys.column_names}, expected {' or '.join(map(str, allowed))}"
+        )
+    problems = []
+    columns = []
+    for name in keys.column_names:
+        kind = schema.field(name).type
+        column = keys.column(name)
+        if not widens(column.type, kind):
+            problems.append(
+                Problem(SchemaMismatch, name, f"key {name!r} is {column.type}, and {kind} is stored")
+            )
+            continue
+        if column.null_count:
+            problems.append(Problem(NullKeys, name, f"{name!r} is null in {column.null_count} row(s)"))
+        try:
+            columns.append(pa.chunked_array([to_stored(c, kind) for c in column.chunks], kind))
+        except pa.ArrowInvalid as error:
+            problems.append(Problem(SchemaMismatch, name, f"key {name!r} does not fit {kind}: {error}"))
+    if problems:
+        raise refuse(definition.ref, problems)
+    return pa.table(columns, keys.column_names)

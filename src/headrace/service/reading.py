@@ -1,0 +1,281 @@
+"""Reads: prepared (checked and pinned to snapshots), then streamed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+
+import msgspec
+import pyarrow as pa
+
+from headrace.engine.duck import Engine, Session, translated
+from headrace.errors import AmbiguousRows, InvalidArgument, SnapshotNotFound
+from headrace.formats.base import Snapshot
+from headrace.formats.delta import DeltaLog
+from headrace.model.definition import Group, ViewDefinition, read_schema, write_schema
+from headrace.model.expression_sql import identifier
+from headrace.model.name import parse_reference
+from headrace.model.query import Join, Query, Source, groups_of
+from headrace.model.request import Prepared, ReadRequest
+from headrace.model.resolve import Resolved, check_labels, resolve
+from headrace.planning.duckdb_sql import (
+    SPINE,
+    Facts,
+    Program,
+    duplicates_query,
+    needs_nanos,
+    render,
+    side_sql,
+    unique_columns,
+)
+from headrace.planning.plan import Plan, make_plan
+from headrace.protocol import BATCH_ROWS
+from headrace.service.assembly import Assembly, engine_spine
+from headrace.service.explanation import explain
+
+_MOST_SCANS_AT_ONCE = 4
+
+
+class Reader:
+    """Reads of one project.
+
+    Args:
+        group: gives a feature group and its table by name and version.
+        view: gives a feature view by name and version.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        group: Callable[[str, int | None], tuple[Group, DeltaLog]],
+        view: Callable[[str, int | None], ViewDefinition],
+    ) -> None:
+        self.engine = engine
+        self._group = group
+        self._view = view
+        self._unique: dict[tuple[str, int, tuple[str, ...]], bool] = {}
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        query, labels = request.query, request.labels
+        if request.view is not None and query is None:
+            view = self._view(*parse_reference(request.view))
+            query, labels = view.query, view.labels
+        if query is None:
+            raise InvalidArgument("a read needs a query or a feature view")
+        now = request.now or dt.datetime.now(dt.UTC)
+        as_of = request.point_in_time.as_of
+        groups = {ref: self._group(*parse_reference(ref)) for ref in groups_of(query)}
+        resolved = resolve(query, {ref: group for ref, (group, _) in groups.items()})
+        if labels:
+            check_labels(resolved, labels, request.point_in_time.min_age)
+        logs = {ref: log for ref, (_, log) in groups.items()}
+        pinned = _pin(query, lambda source: _version(source, logs[source.group], as_of, now))
+        request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now)
+        plan = make_plan(request, resolved, request.spine_schema and read_schema(request.spine_schema))
+        names = [f.name for f in resolved.fields]
+        held = set(plan.schema.names)
+        return Prepared(
+            request=request,
+            schema_ipc=write_schema(plan.schema),
+            features=tuple(n for n in names if n not in labels),
+            labels=tuple(n for n in labels if n in held),
+            snapshots=_snapshots(pinned),
+        )
+
+    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
+        plan, snapshots = self._plan(prepared.request)
+        if (spine is None) != (plan.spine is None):
+            raise InvalidArgument(
+                "the read was prepared with a spine and run without, or the other way round"
+            )
+        return Running(self, plan, snapshots, spine, (part, parts))
+
+    def parts(self, prepared: Prepared) -> int:
+        """Into how many streams the read can be split without running anything twice."""
+        plan, snapshots = self._plan(prepared.request)
+        if plan.spine is not None or plan.lookups or plan.limit is not None or plan.latest:
+            return 1
+        files: int = snapshots[0].prune(plan.conditions[0]).num_rows
+        return max(1, min(_MOST_SCANS_AT_ONCE, files))
+
+    def explain(self, request: ReadRequest) -> str:
+        prepared = self.prepare(request)
+        plan, snapshots = self._plan(prepared.request)
+        return explain(prepared, plan, snapshots)
+
+    def _plan(self, request: ReadRequest) -> tuple[Plan, dict[int, Snapshot]]:
+        """The plan of a pinned request, and the snapshot of each side that it scans."""
+        assert request.query is not None
+        groups = {ref: self._group(*parse_reference(ref)) for ref in groups_of(request.query)}
+        resolved = resolve(request.query, {ref: group for ref, (group, _) in groups.items()})
+        plan = make_plan(request, resolved, request.spine_schema and read_schema(request.spine_schema))
+        snapshots = {}
+        for side in plan.scans:
+            source = resolved.sides[side].source
+            if source.snapshot is None:
+                raise InvalidArgument("the read is not prepared: its snapshots are not pinned")
+            snapshots[side] = groups[source.group][1].at(source.snapshot)
+        return plan, snapshots
+
+    def facts(
+        self,
+        plan: Plan,
+        snapshots: dict[int, Snapshot],
+        nanos: bool,
+        session: Session,
+        share: tuple[int, int],
+    ) -> Facts:
+        part, parts = share
+        relations = {}
+        for side, snapshot in snapshots.items():
+            files = snapshot.prune(plan.conditions[side])
+            if parts > 1:
+                shares = snapshot.split(files, parts)
+                files = shares[part] if part < len(shares) else files.slice(0, 0)
+            relations[side] = snapshot.relation(files)
+        unique = set()
+        for lookup in plan.lookups:
+            columns = unique_columns(plan, lookup)
+            ref = plan.resolved.sides[lookup.side].definition.ref
+            if self._is_unique(ref, snapshots[lookup.side], columns, plan.resolved, lookup.side, session):
+                unique.add(lookup.side)
+        return Facts(relations, frozenset(unique), nanos)
+
+    def _is_unique(
+        self,
+        ref: str,
+        snapshot: Snapshot,
+        columns: tuple[str, ...],
+        resolved: Resolved,
+        side: int,
+        session: Session,
+    ) -> bool:
+        """Whether `columns` identify a row of the snapshot: told by its log, or counted once."""
+        if snapshot.unique and set(resolved.sides[side].definition.identity) <= set(columns):
+            return True
+        key = (resolved.sides[side].definition.location or ref, snapshot.version, columns)
+        if key not in self._unique:
+            self._unique[key] = not session.rows(duplicates_query(snapshot.relation(), columns))
+        return self._unique[key]
+
+    def ambiguity(self, plan: Plan, facts: Facts, side: int) -> AmbiguousRows:
+        definition = plan.resolved.sides[side].definition
+        examples = []
+        lookup = next((x for x in plan.lookups if x.side == side), None)
+        if lookup is not None:
+            names = ", ".join(identifier("k_" + key) for _, key in lookup.on) or "true AS whole"
+            with self.engine.session() as session:
+                found = session.rows(
+                    f"SELECT {names} FROM ({side_sql(plan, lookup, facts)}) WHERE ambiguous LIMIT 3"
+                )
+            examples = [{k.removeprefix("k_"): v for k, v in row.items()} for row in found]
+        shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items()) for row in examples)
+        what = "key and event time" if definition.event_time else "key"
+        return AmbiguousRows(
+            f"{definition.ref} has several different rows for the same {what}"
+            + (f", such as {shown}" if shown else ""),
+            hint="declare created_time or tie_breaker, or insert with mode='upsert'",
+            details={"feature_group": definition.ref, "examples": [str(e) for e in examples]},
+        )
+
+
+class Running:
+    """One run of a read, on an engine session of its own. Nothing happens before the first row is asked for."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        plan: Plan,
+        snapshots: dict[int, Snapshot],
+        spine: pa.Table | None,
+        share: tuple[int, int],
+    ) -> None:
+        self.schema = plan.schema
+        self._reader = reader
+        self._plan = plan
+        self._snapshots = snapshots
+        self._spine = spine
+        self._share = share
+        self._session = reader.engine.open()
+
+    def cancel(self) -> None:
+        """Stop; from any thread. The batches then end in `Cancelled`."""
+        self._session.interrupt()
+
+    def batches(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows as they are made. Once only; closing the iterator stops the work."""
+        try:
+            yield from self._rows(*self._start(), batch_rows)
+        finally:
+            self._session.close()
+
+    def table(self) -> pa.Table:
+        """All rows at once, made by all threads of the engine. Once only."""
+        try:
+            facts, program = self._start()
+            if self._spine is None and not program.ambiguous:
+                found = self._session.table(program.query)
+                return found.rename_columns(self.schema.names).cast(self.schema)
+            return pa.Table.from_batches(self._rows(facts, program, BATCH_ROWS), self.schema)
+        finally:
+            self._session.close()
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def _rows(self, facts: Facts, program: Program, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        assembly = Assembly(self._plan, program, self._spine)
+        with translated():
+            for batch in self._session.stream(program.query, batch_rows):
+                side = assembly.ambiguous_side(batch)
+                if side is not None:
+                    raise self._reader.ambiguity(self._plan, facts, side)
+                yield assembly.batch(batch)
+
+    def _start(self) -> tuple[Facts, Program]:
+        """Everything before the statement whose rows are the result."""
+        plan, nanos = self._plan, False
+        if self._spine is not None:
+            columns, nanos = engine_spine(plan, self._spine)
+            self._session.register(SPINE, columns)
+        facts = self._reader.facts(
+            plan, self._snapshots, nanos or needs_nanos(plan), self._session, self._share
+        )
+        program = render(plan, facts)
+        for stage in program.stages:
+            self._session.execute(stage)
+        return facts, program
+
+
+def _pin(query: Query, version: Callable[[Source], int]) -> Query:
+    source = Source(query.source.group, snapshot=version(query.source))
+    steps = tuple(
+        msgspec.structs.replace(step, right=_pin(step.right, version)) if isinstance(step, Join) else step
+        for step in query.steps
+    )
+    return Query(source, steps)
+
+
+def _version(source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime) -> int:
+    if source.snapshot is not None:
+        return log.at(source.snapshot).version
+    time = source.timestamp or as_of
+    if time is not None:
+        if time > now:
+            raise InvalidArgument(
+                f"as_of {time.isoformat()} is in the future", hint="leave as_of out for the newest"
+            )
+        return log.version_at(time)
+    newest = log.newest()
+    if newest is None:
+        raise SnapshotNotFound(f"{source.group} has no snapshot yet", hint="insert rows first")
+    return newest.version
+
+
+def _snapshots(query: Query) -> dict[str, int]:
+    found = {query.source.group: query.source.snapshot or 0}
+    for step in query.steps:
+        if isinstance(step, Join):
+            for ref, version in _snapshots(step.right).items():
+                found.setdefault(ref, version)
+    return found

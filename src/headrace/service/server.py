@@ -1,0 +1,233 @@
+"""The service: a store behind Arrow Flight."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.flight as fl
+
+from headrace import protocol
+from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument, Unsupported
+from headrace.model.definition import ViewDefinition, read_schema
+from headrace.model.request import ReadRequest
+from headrace.service.store import ProjectStore, Store
+from headrace.service.watch import Watch
+
+_log = logging.getLogger("headrace.service")
+_HEADERS = "headrace"
+
+
+class Server(fl.FlightServerBase):  # type: ignore[misc]
+    """Serves one address of a store.
+
+    Args:
+        listen: `grpc://host:port`, `grpc+tls://host:port` or `grpc+unix:///path`; port 0 is any free one.
+        identity: certificate chain and private key of the server, for `grpc+tls`.
+    """
+
+    def __init__(self, store: Store, listen: str, identity: tuple[bytes, bytes] | None = None) -> None:
+        self._store = store
+        self._watch = Watch()
+        super().__init__(
+            listen,
+            tls_certificates=[identity] if identity else None,
+            middleware={_HEADERS: _Headers()},
+        )
+
+    def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
+        with _answering(context) as project:
+            handler = _ACTIONS.get(action.type)
+            if handler is None:
+                raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
+            kind, run = handler
+            answer = run(self._project(project), _decode(action.body.to_pybytes(), kind))
+            return iter([protocol.encode(answer)])
+
+    def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
+        return [(name, kind.__name__) for name, (kind, _) in _ACTIONS.items()]
+
+    def get_flight_info(
+        self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
+    ) -> fl.FlightInfo:
+        with _answering(context) as project:
+            store = self._project(project)
+            prepared = store.prepare(_decode(descriptor.command, ReadRequest))
+            endpoints = []
+            if prepared.request.spine_schema is None:
+                parts = store.parts(prepared)
+                commands = [protocol.ReadCommand(prepared, part, parts) for part in range(parts)]
+                endpoints = [fl.FlightEndpoint(protocol.encode(c), []) for c in commands]
+            return fl.FlightInfo(
+                read_schema(prepared.schema_ipc),
+                descriptor,
+                endpoints,
+                -1,
+                -1,
+                False,
+                protocol.encode(prepared),
+            )
+
+    def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
+        with _answering(context) as project:
+            command = _decode(ticket.ticket, protocol.ReadCommand)
+            running = self._project(project).run(command.prepared, None, command.part, command.parts)
+            batches = self._started(context, running)
+            return fl.GeneratorStream(running.schema, _streaming(context, batches))
+
+    def do_exchange(
+        self,
+        context: fl.ServerCallContext,
+        descriptor: fl.FlightDescriptor,
+        reader: fl.MetadataRecordBatchReader,
+        writer: fl.MetadataRecordBatchWriter,
+    ) -> None:
+        with _answering(context) as project:
+            command = _decode(descriptor.command, protocol.ReadCommand)
+            spool = self._store.storage.spool()
+            try:
+                for chunk in reader:
+                    if chunk.data is not None:
+                        spool.add(chunk.data)
+                spine = spool.table(reader.schema)
+                running = self._project(project).run(command.prepared, spine)
+                batches = self._started(context, running)
+                writer.begin(running.schema)
+                for batch in batches:
+                    writer.write_batch(batch)
+            finally:
+                spool.close()
+
+    def do_put(
+        self,
+        context: fl.ServerCallContext,
+        descriptor: fl.FlightDescriptor,
+        reader: fl.MetadataRecordBatchReader,
+        writer: fl.FlightMetadataWriter,
+    ) -> None:
+        with _answering(context) as project:
+            command = _decode(descriptor.command, protocol.InsertCommand)
+            rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
+            commit = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
+            writer.write(pa.py_buffer(protocol.encode(commit)))
+
+    def _project(self, name: str) -> ProjectStore:
+        return self._store.project(name)
+
+    def _started(self, context: fl.ServerCallContext, running: Any) -> Iterator[pa.RecordBatch]:
+        """The batches, the first one made: until then only the watch notices that the caller has gone."""
+        batches = running.batches()
+        with self._watch.over(context.is_cancelled, running.cancel):
+            first = next(batches, None)
+        return batches if first is None else _chain(first, batches)
+
+
+def _received(reader: fl.MetadataRecordBatchReader) -> Iterator[pa.RecordBatch]:
+    complete = False
+    for chunk in reader:
+        if chunk.data is not None and chunk.data.num_rows:
+            yield chunk.data
+        if chunk.app_metadata is not None and chunk.app_metadata.to_pybytes() == protocol.COMPLETE:
+            complete = True
+    if not complete:
+        raise Cancelled("the rows broke off before they were complete: nothing was written")
+
+
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    request_id = context.get_middleware(_HEADERS).request_id
+    with _told(request_id):
+        yield from batches
+
+
+@contextlib.contextmanager
+def _answering(context: fl.ServerCallContext) -> Iterator[str]:
+    """Checks the caller's protocol, gives its project, and turns errors into what crosses the wire."""
+    headers = context.get_middleware(_HEADERS)
+    with _told(headers.request_id):
+        if headers.protocol != str(protocol.PROTOCOL_VERSION):
+            raise Unsupported(
+                f"the client speaks protocol {headers.protocol or 'unknown'}, and this service {version('headrace')} "
+                f"speaks {protocol.PROTOCOL_VERSION}",
+                hint="install the same headrace version on both sides",
+            )
+        yield headers.project
+
+
+@contextlib.contextmanager
+def _told(request_id: str) -> Iterator[None]:
+    try:
+        yield
+    except HeadraceError as error:
+        raise _flight_error(error, request_id) from None
+    except fl.FlightError:
+        raise
+    except Exception as error:
+        _log.exception("request %s failed", request_id)
+        raise _flight_error(InternalError(f"{type(error).__name__}: {error}"), request_id) from error
+
+
+def _flight_error(error: HeadraceError, request_id: str) -> fl.FlightError:
+    return fl.FlightServerError(error.message, protocol.encode_error(error, request_id))
+
+
+class _Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> _Call:
+        return _Call({name.lower(): values[0] for name, values in headers.items() if values})
+
+
+class _Call(fl.ServerMiddleware):  # type: ignore[misc]
+    """What the headers of one call say."""
+
+    def __init__(self, headers: dict[str, str]) -> None:
+        self.protocol = headers.get(protocol.VERSION_HEADER, "")
+        self.request_id = headers.get(protocol.REQUEST_HEADER, "unnamed")[:64]
+        self.project = headers.get(protocol.PROJECT_HEADER, "default")
+
+
+def _decode(body: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise InvalidArgument(f"the request cannot be read: {error}") from None
+
+
+def _hello(store: ProjectStore, body: protocol.Hello) -> protocol.Hello:
+    return protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), body.project)
+
+
+def _delete_rows(store: ProjectStore, body: protocol.DeleteRows) -> object:
+    keys = None if body.keys_ipc is None else pa.ipc.open_stream(body.keys_ipc).read_all()
+    return store.delete_rows(body.ref, keys, body.condition, body.idempotency_key)
+
+
+_ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
+    "hello": (protocol.Hello, _hello),
+    "create_group": (
+        protocol.CreateGroup,
+        lambda s, b: s.create_group(
+            b.definition, None if b.schema_ipc is None else read_schema(b.schema_ipc)
+        ),
+    ),
+    "get_group": (protocol.Named, lambda s, b: s.get_group(b.name, b.version)),
+    "list_groups": (protocol.Listing, lambda s, b: s.list_groups(b.name, b.tags)),
+    "delete_group": (protocol.Named, lambda s, b: s.delete_group(b.name, b.version, b.force)),
+    "set_group_tags": (protocol.SetTags, lambda s, b: s.set_group_tags(b.name, b.version, b.tags)),
+    "create_view": (ViewDefinition, lambda s, b: s.create_view(b)),
+    "get_view": (protocol.Named, lambda s, b: s.get_view(b.name, b.version)),
+    "list_views": (protocol.Listing, lambda s, b: s.list_views(b.name, b.tags)),
+    "delete_view": (protocol.Named, lambda s, b: s.delete_view(b.name, b.version)),
+    "delete_rows": (protocol.DeleteRows, _delete_rows),
+    "history": (protocol.History, lambda s, b: s.history(b.ref, b.limit)),
+    "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key)),
+    "explain": (ReadRequest, lambda s, b: s.explain(b)),
+}

@@ -1,0 +1,198 @@
+"""A store: one root of tables, its registry and its engine, shared by every project and caller."""
+
+from __future__ import annotations
+
+import threading
+from typing import Self
+
+import msgspec
+import pyarrow as pa
+
+from headrace.config import StoreConfig
+from headrace.engine.duck import Engine
+from headrace.errors import InvalidArgument
+from headrace.formats.delta import DeltaLog
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
+from headrace.model.expression import Condition
+from headrace.model.name import check_columns, check_name, parse_reference
+from headrace.model.query import groups_of
+from headrace.model.request import Prepared, ReadRequest
+from headrace.model.resolve import check_labels, resolve
+from headrace.protocol import InsertMode
+from headrace.registry.registry import Registry
+from headrace.service.ingest import declared_schema
+from headrace.service.reading import Reader, Running
+from headrace.service.writing import Writer
+from headrace.storage.local import LocalStorage
+
+
+class Store:
+    """Opens the parts that `config` names. Close it after use."""
+
+    def __init__(self, config: StoreConfig) -> None:
+        self.storage = LocalStorage(config.root)
+        self.registry = Registry.open(config.registry)
+        self.engine = Engine(
+            memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill
+        )
+        self._options = dict(config.storage_options)
+        self._logs: dict[str, DeltaLog] = {}
+        self._lock = threading.Lock()
+
+    def log(self, location: str) -> DeltaLog:
+        """The table at a location; one object each, so that what it has read of the log is kept."""
+        with self._lock:
+            if location not in self._logs:
+                self._logs[location] = DeltaLog(self.storage.uri(location), self._options)
+            return self._logs[location]
+
+    def forget(self, location: str) -> None:
+        with self._lock:
+            self._logs.pop(location, None)
+
+    def project(self, name: str) -> ProjectStore:
+        return ProjectStore(self, check_name("project", name))
+
+    def close(self) -> None:
+        self.engine.close()
+        self.registry.close()
+        self.storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class ProjectStore:
+    """One project of a store; a `headrace.protocol.Backend`."""
+
+    def __init__(self, store: Store, project: str) -> None:
+        self._store = store
+        self._project = project
+        self._reader = Reader(store.engine, self._group, self.get_view)
+
+    def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
+        check_definition(definition)
+        stored = None if schema is None else declared_schema(definition, schema)
+        location = self._store.storage.new_location(self._project, definition.name)
+        made = self._store.registry.create_group(
+            self._project, msgspec.structs.replace(definition, location=location)
+        )
+        if stored is not None:
+            self._store.log(location).create(stored, made.partition_by, made.change_feed)
+        return self._with_schema(made)
+
+    def get_group(self, name: str, version: int | None) -> Group:
+        return self._group(name, version)[0]
+
+    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
+        return [self._with_schema(d) for d in self._store.registry.list_groups(self._project, name, tags)]
+
+    def delete_group(self, name: str, version: int, force: bool) -> None:
+        gone = self._store.registry.delete_group(self._project, name, version, force)
+        self._store.forget(gone.location)
+        self._store.storage.remove(gone.location)
+
+    def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
+        return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
+
+    def insert(self, ref: str, rows: pa.RecordBatchReader, mode: InsertMode, idempotency_key: str) -> Commit:
+        return self._writer(ref).insert(rows, mode, _write_id(idempotency_key))
+
+    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
+        _, log = self._group(*parse_reference(ref))
+        return log.committed(_write_id(idempotency_key))
+
+    def delete_rows(
+        self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
+    ) -> Commit:
+        return self._writer(ref).delete(keys, condition, _write_id(idempotency_key))
+
+    def history(self, ref: str, limit: int | None) -> list[Commit]:
+        _, log = self._group(*parse_reference(ref))
+        return log.history(limit)
+
+    def create_view(self, definition: ViewDefinition) -> ViewDefinition:
+        check_name("feature view", definition.name)
+        groups = {ref: self._group(*parse_reference(ref))[0] for ref in groups_of(definition.query)}
+        check_labels(resolve(definition.query, groups), definition.labels)
+        return self._store.registry.create_view(self._project, definition)
+
+    def get_view(self, name: str, version: int | None) -> ViewDefinition:
+        return self._store.registry.get_view(self._project, name, version)
+
+    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
+        return self._store.registry.list_views(self._project, name, tags)
+
+    def delete_view(self, name: str, version: int) -> None:
+        self._store.registry.delete_view(self._project, name, version)
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        return self._reader.prepare(request)
+
+    def parts(self, prepared: Prepared) -> int:
+        return self._reader.parts(prepared)
+
+    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
+        return self._reader.run(prepared, spine, part, parts)
+
+    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+        return self.run(prepared, spine).reader()
+
+    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+        return self.run(prepared, spine).table()
+
+    def explain(self, request: ReadRequest) -> str:
+        return self._reader.explain(request)
+
+    def close(self) -> None:
+        """The store is closed by who opened it."""
+
+    def _group(self, name: str, version: int | None) -> tuple[Group, DeltaLog]:
+        definition = self._store.registry.get_group(self._project, name, version)
+        log = self._store.log(definition.location)
+        return self._with_schema(definition), log
+
+    def _with_schema(self, definition: GroupDefinition) -> Group:
+        newest = self._store.log(definition.location).newest()
+        return Group(definition, None if newest is None else write_schema(newest.schema))
+
+    def _writer(self, ref: str) -> Writer:
+        group, log = self._group(*parse_reference(ref))
+        return Writer(group.definition, log, self._store.engine, self._store.storage)
+
+
+def _write_id(idempotency_key: str) -> str:
+    if not idempotency_key or len(idempotency_key) > 512 or not idempotency_key.isprintable():
+        raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be 1 to 512 printable characters")
+    return f"headrace/{idempotency_key}"
+
+
+def check_definition(definition: GroupDefinition) -> None:
+    """Raises InvalidName or InvalidArgument for a definition that contradicts itself."""
+    d = definition
+    check_name("feature group", d.name)
+    named = [*d.primary_key, d.event_time, d.created_time, *d.partition_by, d.tie_breaker]
+    columns = [c for c in named if c is not None]
+    if columns:
+        check_columns(f"feature group {d.name}", dict.fromkeys(columns))
+    if len(set(d.primary_key)) < len(d.primary_key):
+        raise InvalidArgument(f"feature group {d.name}: primary_key names a column twice")
+    for role in ("event_time", "created_time"):
+        column = getattr(d, role)
+        if column in d.primary_key:
+            raise InvalidArgument(f"feature group {d.name}: {role} {column!r} cannot be in primary_key")
+    if d.created_time is not None and d.created_time == d.event_time:
+        raise InvalidArgument(f"feature group {d.name}: created_time and event_time are the same column")
+    if d.event_time is None:
+        for role in ("ttl", "min_age", "event_time_unit"):
+            if getattr(d, role) is not None:
+                raise InvalidArgument(f"feature group {d.name}: {role} needs an event_time")
+    if d.event_time_unit not in (None, "s", "ms", "us", "ns"):
+        raise InvalidArgument(
+            f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"
+        )
+    if d.version < 0:
+        raise InvalidArgument(f"feature group {d.name}: version {d.version} is negative")

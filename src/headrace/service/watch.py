@@ -1,0 +1,44 @@
+"""Stops work whose caller has gone before the first row was ready."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+_POLL_SECONDS = 0.1
+
+
+class Watch:
+    """One thread for all calls that have not answered yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[int, tuple[Callable[[], bool], Callable[[], None]]] = {}
+        self._wake = threading.Event()
+        threading.Thread(target=self._run, name="headrace-watch", daemon=True).start()
+
+    @contextlib.contextmanager
+    def over(self, gone: Callable[[], bool], cancel: Callable[[], None]) -> Iterator[None]:
+        """Within, `cancel` is called soon after `gone` turns true; afterwards neither is."""
+        with self._lock:
+            key = max(self._calls, default=0) + 1
+            self._calls[key] = (gone, cancel)
+        self._wake.set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._calls[key]
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            with self._lock:
+                for gone, cancel in self._calls.values():
+                    if gone():
+                        cancel()
+                if not self._calls:
+                    self._wake.clear()
+            time.sleep(_POLL_SECONDS)

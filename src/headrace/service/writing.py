@@ -1,0 +1,245 @@
+"""Writes to one feature group: one commit or nothing, safe against other writers and unknown outcomes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from headrace.engine.duck import Engine, translated
+from headrace.errors import Conflict, InvalidArgument
+from headrace.formats.base import Snapshot
+from headrace.formats.delta import DeltaLog, Write, attempt, translate
+from headrace.model.coerce import coerce
+from headrace.model.definition import Commit, GroupDefinition
+from headrace.model.expression import Compare, Condition, Ref, Value, columns_of, to_value
+from headrace.model.expression_sql import condition_sql, identifier
+from headrace.protocol import BATCH_ROWS, InsertMode
+from headrace.service.ingest import Guarded, Intake, check_key_frame, duplicate_problem, refuse
+from headrace.storage.local import LocalStorage
+
+_ATTEMPTS = 20
+_INCOMING = "__headrace_incoming"
+
+
+class Writer:
+    """Writes to the table of one feature group."""
+
+    def __init__(
+        self, definition: GroupDefinition, log: DeltaLog, engine: Engine, storage: LocalStorage
+    ) -> None:
+        self._definition = definition
+        self._log = log
+        self._engine = engine
+        self._storage = storage
+
+    def insert(self, rows: pa.RecordBatchReader, mode: InsertMode, write_id: str) -> Commit:
+        done = self._log.committed(write_id)
+        if done is not None:
+            return done
+        snapshot = self._log.newest()
+        now = dt.datetime.now(dt.UTC)
+        intake = Intake(self._definition, snapshot and snapshot.schema, rows.schema, now)
+        if mode == "append" and snapshot is not None:
+            return self._append(rows, intake, write_id)
+        spool = self._storage.spool()
+        try:
+            try:
+                for batch in rows:
+                    if batch.num_rows:
+                        spool.add(intake.fit(batch))
+                table = spool.table(intake.schema)
+            except OSError as error:
+                raise translate(error, self._log.uri) from error
+            if table.num_rows == 0:
+                return self._nothing(snapshot)
+            if mode != "append":
+                self._check_unique(table)
+            return self._commit(lambda newest: self._insert_once(newest, table, mode, write_id), write_id)
+        finally:
+            spool.close()
+
+    def delete(self, keys: pa.Table | None, condition: Condition | None, write_id: str) -> Commit:
+        snapshot = self._log.newest()
+        if snapshot is None:
+            raise InvalidArgument(f"{self._definition.ref} has no rows to delete: nothing was inserted yet")
+        if (keys is None) == (condition is None):
+            raise InvalidArgument("delete takes keys or a filter: exactly one of them")
+        if condition is not None:
+            kinds = snapshot.schema
+            bound = coerce(condition, lambda ref: kinds.field(ref.name).type)
+            return self._commit(lambda newest: self._delete_where(newest, bound, write_id), write_id)
+        assert keys is not None
+        table = check_key_frame(self._definition, snapshot.schema, keys)
+        return self._commit(lambda newest: self._delete_keys(newest, table, write_id), write_id)
+
+    def _append(self, rows: pa.RecordBatchReader, intake: Intake, write_id: str) -> Commit:
+        """Straight from the caller into the table. Rows may repeat, so other writers do not matter."""
+        peeked = next((b for b in rows if b.num_rows), None)
+        if peeked is None:
+            return self._nothing(self._log.newest())
+        rest = pa.RecordBatchReader.from_batches(rows.schema, _chain(peeked, rows))
+        guarded = Guarded(rest, intake.schema, intake.fit)
+        write = Write(write_id, self._definition.primary_key, unique=None)
+
+        def change() -> None:
+            try:
+                self._log.append(guarded.reader, write)
+            except Exception:
+                if guarded.failure is not None:
+                    raise guarded.failure from None
+                raise
+
+        commit = attempt(self._log, write_id, change)
+        if commit is None:
+            raise Conflict(
+                f"{self._definition.ref} was changed by others while rows were appended", hint="try again"
+            )
+        return commit
+
+    def _commit(self, once: Callable[[Snapshot | None], Commit | None], write_id: str) -> Commit:
+        """Try until nobody else commits in between."""
+        with self._log.writing:
+            for number in range(_ATTEMPTS):
+                commit = once(self._log.newest())
+                if commit is not None:
+                    return commit
+                time.sleep(min(2.0, 0.01 * 2**number) * random.random())
+        raise Conflict(
+            f"{self._definition.ref}: other writers were faster {_ATTEMPTS} times; nothing was written",
+            hint="try again",
+            details={"idempotency_key": write_id},
+        )
+
+    def _insert_once(
+        self, snapshot: Snapshot | None, table: pa.Table, mode: InsertMode, write_id: str
+    ) -> Commit | None:
+        d, log = self._definition, self._log
+        if snapshot is None:
+            write = Write(write_id, d.primary_key, unique=None if mode == "append" else True)
+            change = lambda: log.start(table.to_reader(), write, d.partition_by, d.change_feed)  # noqa: E731
+        elif mode == "append":
+            write = Write(write_id, d.primary_key, unique=None, base=snapshot.version)
+            change = lambda: log.append(table.to_reader(), write)  # noqa: E731
+        elif mode == "overwrite":
+            write = Write(write_id, d.primary_key, unique=True, base=snapshot.version)
+            change = lambda: log.overwrite(table.to_reader(), write)  # noqa: E731
+        else:
+            write = Write(
+                write_id, d.identity or tuple(table.column_names), snapshot.unique, snapshot.version
+            )
+            scope = self._scope(table)
+            if self._collides(snapshot, table, scope):
+                text = " AND ".join(
+                    condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
+                )
+                change = lambda: log.merge(table.to_reader(), write, text or None)  # noqa: E731
+            else:
+                change = lambda: log.append(table.to_reader(), write)  # noqa: E731
+        return attempt(log, write_id, change)
+
+    def _check_unique(self, table: pa.Table) -> None:
+        identity = self._definition.identity
+        if not identity:
+            return
+        names = ", ".join(map(identifier, identity))
+        query = (
+            f"SELECT {names}, count(*) AS rows FROM {_INCOMING} GROUP BY {names} HAVING count(*) > 1 LIMIT 3"
+        )
+        with self._engine.session() as session:
+            session.register(_INCOMING, table.select(list(identity)))
+            examples = session.rows(query)
+        if examples:
+            raise refuse(self._definition.ref, [duplicate_problem(identity, examples)])
+
+    def _scope(self, table: pa.Table) -> list[Condition]:
+        """Bounds on the identity columns, within which every row to replace must be."""
+        identity = [
+            c for c in self._definition.identity if not pa.types.is_binary(table.schema.field(c).type)
+        ]
+        if not identity:
+            return []
+        bounds = ", ".join(
+            f"min({identifier(c)}) AS a{i}, max({identifier(c)}) AS b{i}" for i, c in enumerate(identity)
+        )
+        with self._engine.session() as session:
+            session.register(_INCOMING, table.select(identity))
+            found = session.table(f"SELECT {bounds} FROM {_INCOMING}")
+        scope: list[Condition] = []
+        for i, name in enumerate(identity):
+            scope.append(Compare(">=", Ref(name), _stored_value(found[f"a{i}"])))
+            scope.append(Compare("<=", Ref(name), _stored_value(found[f"b{i}"])))
+        return scope
+
+    def _collides(self, snapshot: Snapshot, table: pa.Table, scope: list[Condition]) -> bool:
+        """True if a stored row has the identity of a new one. A group without any identity only grows."""
+        identity = self._definition.identity
+        files = snapshot.prune(scope)
+        if not identity or files.num_rows == 0:
+            return False
+        on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in identity)
+        query = f"SELECT 1 FROM {snapshot.relation(files)} AS t SEMI JOIN {_INCOMING} AS s ON {on} LIMIT 1"
+        with self._engine.session() as session:
+            session.register(_INCOMING, table.select(list(identity)))
+            return bool(session.rows(query))
+
+    def _delete_where(self, snapshot: Snapshot | None, condition: Condition, write_id: str) -> Commit | None:
+        """The engine that reads chooses the rows, so that a filter deletes exactly what it shows."""
+        assert snapshot is not None
+        identity = self._definition.identity
+        read = [ref.name for ref in columns_of(condition)]
+        columns = list(dict.fromkeys((*identity, *read))) if identity else snapshot.schema.names
+        names = ", ".join(map(identifier, columns))
+        where = condition_sql(condition, lambda ref: identifier(ref.name))
+        relation = snapshot.relation(snapshot.prune([condition]))
+        spool = self._storage.spool()
+        try:
+            with self._engine.session() as session, translated():
+                found = session.stream(f"SELECT DISTINCT {names} FROM {relation} WHERE {where}", BATCH_ROWS)
+                for batch in found:
+                    spool.add(batch)
+            victims = spool.table(found.schema).cast(pa.schema([snapshot.schema.field(c) for c in columns]))
+            if victims.num_rows == 0:
+                return self._nothing(snapshot)
+            exact = [c for c in columns if c not in identity]
+            write = Write(write_id, identity, snapshot.unique, snapshot.version)
+            return attempt(self._log, write_id, lambda: self._log.remove(victims.to_reader(), write, exact))
+        finally:
+            spool.close()
+
+    def _delete_keys(self, snapshot: Snapshot | None, keys: pa.Table, write_id: str) -> Commit | None:
+        assert snapshot is not None
+        names = ", ".join(map(identifier, keys.column_names))
+        on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in keys.column_names)
+        with self._engine.session() as session:
+            session.register(_INCOMING, keys)
+            victims = session.table(
+                f"SELECT DISTINCT {names} FROM {_INCOMING} AS s SEMI JOIN {snapshot.relation()} AS t ON {on}"
+            ).cast(keys.schema)
+        if victims.num_rows == 0:
+            return self._nothing(snapshot)
+        write = Write(write_id, tuple(keys.column_names), snapshot.unique, snapshot.version)
+        return attempt(self._log, write_id, lambda: self._log.remove(victims.to_reader(), write, []))
+
+    def _nothing(self, snapshot: Snapshot | None) -> Commit:
+        """The answer to a write that changes nothing and so commits nothing."""
+        return Commit(
+            snapshot=-1 if snapshot is None else snapshot.version,
+            timestamp=dt.datetime.now(dt.UTC),
+            operation="NONE",
+            rows_inserted=0,
+            rows_updated=0,
+            rows_deleted=0,
+        )
+
+
+def _chain(first: pa.RecordBatch, rest: pa.RecordBatchReader):  # type: ignore[no-untyped-def]
+    yield first
+    yield from rest
+
+
+def _stored_value(column: pa.ChunkedArray) -> Value:
+    return to_value(column[0].as_py())

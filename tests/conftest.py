@@ -1,0 +1,129 @@
+"""Stores to test against: one embedded in this process, one behind a service in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import selectors
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+import headrace as hr
+
+COMMON = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+}
+# Derandomised, because a newcomer's first run must not fail by chance: `soak` looks for what is new.
+hypothesis.settings.register_profile("ci", max_examples=200, derandomize=True, **COMMON)
+hypothesis.settings.register_profile("soak", max_examples=2000, **COMMON)
+hypothesis.settings.load_profile(os.environ.get("HEADRACE_HYPOTHESIS", "ci"))
+
+_numbers = itertools.count()
+
+
+def fresh(prefix: str) -> str:
+    """A name that no other test, and no other process, uses."""
+    return f"{prefix}_{next(_numbers)}_{uuid.uuid4().hex[:8]}"
+
+
+@dataclasses.dataclass
+class Server:
+    """`headrace serve` in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    root: Path
+    urls: list[str]
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    def connect(self, **options: object) -> hr.FeatureStore:
+        return hr.connect(self.url, **options)
+
+    def stop(self) -> int:
+        """Ask it to stop, and end it after 10 seconds; gives its exit status."""
+        self.process.terminate()
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+def start_server(root: Path, log: Path, *arguments: str, listen: str = "grpc://127.0.0.1:0") -> Server:
+    command = [sys.executable, "-m", "headrace", "serve", "--root", str(root), "--listen", listen, "--json"]
+    with log.open("wb") as stderr:
+        process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=stderr)
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        line = process.stdout.readline() if selector.select(60) else b""
+    if not line:
+        process.kill()
+        raise RuntimeError(f"the service did not start (status {process.wait()}): {log.read_text()}")
+    return Server(process, root, json.loads(line)["listening"], log)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The service that all tests share; each takes a project of its own."""
+    folder = tmp_path_factory.mktemp("service")
+    started = start_server(folder / "lake", folder / "log")
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts services of this test alone: `serve(root, "--memory-limit", "1GB", listen="grpc://…")`."""
+    with contextlib.ExitStack() as stack:
+
+        def start(root: Path | None = None, *arguments: str, **options: str) -> Server:
+            number = next(_numbers)
+            started = start_server(
+                root or tmp_path / "served", tmp_path / f"serve{number}.log", *arguments, **options
+            )
+            stack.callback(started.stop)
+            return started
+
+        yield start
+
+
+@pytest.fixture(params=["embedded", "remote"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """What to connect to: a folder, and a service."""
+    return tmp_path / "lake" if request.param == "embedded" else request.getfixturevalue("server").url
+
+
+@pytest.fixture
+def store(target: Path | str) -> Iterator[hr.FeatureStore]:
+    """An empty project, embedded and remote: every contract test runs against both."""
+    with hr.connect(target, project=fresh("project")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def embedded_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hr.FeatureStore]:
+    """One for a whole file, for tests that run many examples; these take fresh names for their groups."""
+    with hr.connect(tmp_path_factory.mktemp("embedded") / "lake", project="shared") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def remote_store(server: Server) -> Iterator[hr.FeatureStore]:
+    """As `embedded_store`, behind the service."""
+    with server.connect(project=fresh("shared")) as opened:
+        yield opened

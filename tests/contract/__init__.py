@@ -1,0 +1,1 @@
+"""What Headrace must do, whoever does it: each test runs embedded and remote."""

