@@ -44,7 +44,10 @@ with hr.connect("./lake", project="flights") as fs:
 
     weather.set_tags({"team": None, "unit": "celsius"})  # None removes a tag
     assert weather.tags == {"unit": "celsius"}
-    assert [(g.name, g.version) for g in fs.list_feature_groups(name="w*")] == [("weather", 1), ("weather", 2)]
+    assert [(g.name, g.version) for g in fs.list_feature_groups(name="w*")] == [
+        ("weather", 1),
+        ("weather", 2),
+    ]
     assert [g.version for g in fs.list_feature_groups(tags={"unit": "celsius"})] == [1]
 
     fs.delete_feature_group("weather", 2)

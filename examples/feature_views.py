@@ -24,10 +24,15 @@ with hr.connect("./lake", project="flights") as fs:
     weather.insert([{"origin": "JFK", "observed_at": at(n, "10:51"), "temp": float(n)} for n in range(1, 11)])
 
     query = flights.select("flight_id", "arr_delay").join(weather, on="origin", prefix="wx_", max_age="2h")
-    view = fs.create_feature_view(
+    view: hr.FeatureView = fs.create_feature_view(
         "delays", query, labels=["arr_delay"], description="how late?", tags={"owner": "ops"}
     )
-    assert (view.name, view.version, view.description, view.tags) == ("delays", 1, "how late?", {"owner": "ops"})
+    assert (view.name, view.version, view.description, view.tags) == (
+        "delays",
+        1,
+        "how late?",
+        {"owner": "ops"},
+    )
     assert (view.features, view.labels) == (("flight_id", "wx_temp"), ("arr_delay",))
     assert isinstance(view.query, hr.Query)
     print(view.explain("2013-01-01", "2013-01-08"))

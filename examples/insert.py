@@ -8,9 +8,7 @@ import pyarrow as pa
 
 import headrace as hr
 
-SCHEMA = pa.schema(
-    {"origin": pa.string(), "observed_at": pa.timestamp("us", tz="UTC"), "temp": pa.float64()}
-)
+SCHEMA = pa.schema({"origin": pa.string(), "observed_at": pa.timestamp("us", tz="UTC"), "temp": pa.float64()})
 rows = [
     {"origin": "JFK", "observed_at": pd.Timestamp("2013-01-01T10:51Z"), "temp": 3.9},
     {"origin": "LGA", "observed_at": pd.Timestamp("2013-01-01T10:51Z"), "temp": 4.4},
@@ -20,7 +18,7 @@ with hr.connect("./lake", project="flights") as fs:
     weather = fs.create_feature_group("weather", primary_key=["origin"], event_time="observed_at")
 
     # A row is identified by primary key and event time: upsert, the default, replaces it.
-    first = weather.insert(rows)
+    first: hr.Commit = weather.insert(rows)
     assert (first.rows_inserted, first.rows_updated) == (2, 0)
     corrected = weather.insert([{**rows[0], "temp": 3.5}])
     assert (corrected.rows_inserted, corrected.rows_updated) == (0, 1)

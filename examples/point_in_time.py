@@ -19,7 +19,9 @@ with hr.connect("./lake", project="flights") as fs:
 
     def temps(weather: hr.FeatureGroup | hr.Query = weather, **join: str) -> list[float | None]:
         query = flights.select("clock").join(weather, on="origin", **join)
-        return [row["temp"] for row in sorted(query.read().to_arrow().to_pylist(), key=lambda row: row["clock"])]
+        return [
+            row["temp"] for row in sorted(query.read().to_arrow().to_pylist(), key=lambda row: row["clock"])
+        ]
 
     # Before the first reading there is nothing; a reading of the same instant counts.
     assert temps() == [None, 1.0, 1.0, 2.0, 2.0]

@@ -56,8 +56,7 @@ with hr.connect("./lake", project="flights") as fs:
     ):
         try:
             build()
-        except hr.InvalidArgument as error:
-            assert isinstance(error, expected), error
+        except expected as error:
             print(error)
         else:
             raise AssertionError(f"{expected.__name__} expected")

@@ -40,7 +40,7 @@ with hr.connect("./lake", project="flights") as fs:
     assert dict(newest.sort("origin").rows()) == {"EWR": -2.5, "JFK": -1.0, "LGA": 4.4}
 
     # A result is lazy. It knows its columns and snapshots before it is run, and each call runs it again.
-    result = weather.read()
+    result: hr.Result = weather.read()
     assert result.schema.names == ["origin", "observed_at", "temp", "sky"]
     assert list(result.snapshots) == ["weather@v1"]
     weather.insert([{**rows[0], "observed_at": at(15)}])

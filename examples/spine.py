@@ -13,9 +13,13 @@ def at(clock: str) -> dt.datetime:
 
 with hr.connect("./lake", project="flights") as fs:
     flights = fs.create_feature_group("flights", primary_key=["flight_id"], event_time="sched_dep")
-    flights.insert([{"flight_id": 1, "sched_dep": at("11:15"), "origin": "JFK", "carrier": "UA", "arr_delay": 11.0}])
+    flights.insert(
+        [{"flight_id": 1, "sched_dep": at("11:15"), "origin": "JFK", "carrier": "UA", "arr_delay": 11.0}]
+    )
     weather = fs.create_feature_group("weather", primary_key=["origin"], event_time="observed_at")
-    weather.insert([{"origin": "JFK", "observed_at": at(c), "temp": t} for c, t in (("10:51", 1.0), ("11:51", 2.0))])
+    weather.insert(
+        [{"origin": "JFK", "observed_at": at(c), "temp": t} for c, t in (("10:51", 1.0), ("11:51", 2.0))]
+    )
     query = flights.select("arr_delay").join(weather, on="origin", prefix="wx_")
     view = fs.create_feature_view("delays", query, labels=["arr_delay"])
 
@@ -40,4 +44,5 @@ with hr.connect("./lake", project="flights") as fs:
 
     # Their time may have another name.
     renamed = own.rename(columns={"sched_dep": "when"})
-    assert view.training_data(spine=renamed, event_time="when").to_arrow()["wx_temp"].to_pylist() == [2.0, 1.0, 1.0, None]
+    table = view.training_data(spine=renamed, event_time="when").to_arrow()
+    assert table["wx_temp"].to_pylist() == [2.0, 1.0, 1.0, None]

@@ -18,7 +18,9 @@ with hr.connect("./lake", project="flights") as fs:
     assert weather.read().to_arrow()["temp"].to_pylist() == [3.5]
     assert weather.read(snapshot=first.snapshot).to_arrow()["temp"].to_pylist() == [3.9]
     assert weather.read(timestamp=first.timestamp).to_arrow()["temp"].to_pylist() == [3.9]
-    assert weather.as_of(snapshot=first.snapshot).select("temp").read().to_arrow()["temp"].to_pylist() == [3.9]
+    assert weather.as_of(snapshot=first.snapshot).select("temp").read().to_arrow()["temp"].to_pylist() == [
+        3.9
+    ]
 
     # In a training set: one table pinned, or all of them as they were at a time.
     flights = fs.create_feature_group("flights", primary_key=["flight_id"], event_time="sched_dep")
@@ -27,7 +29,9 @@ with hr.connect("./lake", project="flights") as fs:
     pinned = columns.join(weather.as_of(snapshot=first.snapshot), on="origin", prefix="wx_")
     assert pinned.read().to_arrow()["wx_temp"].to_pylist() == [3.9]
 
-    view = fs.create_feature_view("delays", columns.join(weather, on="origin", prefix="wx_"), labels=["arr_delay"])
+    view = fs.create_feature_view(
+        "delays", columns.join(weather, on="origin", prefix="wx_"), labels=["arr_delay"]
+    )
     now = flights.history(limit=1)[0].timestamp
     weather.insert([{"origin": "JFK", "observed_at": seen, "temp": 99.0}])
     assert view.training_data().to_arrow()["wx_temp"].to_pylist() == [99.0]

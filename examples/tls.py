@@ -30,7 +30,9 @@ def make_certificate(cert: Path, key: Path) -> None:
     )
     cert.write_bytes(made.public_bytes(serialization.Encoding.PEM))
     plain = serialization.NoEncryption()
-    key.write_bytes(secret.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    key.write_bytes(
+        secret.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
 
 
 make_certificate(Path("cert.pem"), Path("key.pem"))

@@ -24,7 +24,7 @@ import pytest
 START_SECONDS = 60
 
 # The shell holds the server, and ends it when our end of the pipe closes: also if the tests are killed.
-KEEPER = 'postgres=$1; shift; "$postgres" "$@" 2>log & read -r _; kill -INT $!; wait $!'
+KEEPER = 'postgres=$1; shift; "$postgres" "$@" 2>log & read -r _; kill -INT $!; wait $!; rm -rf data'
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from headrace.errors import InvalidArgument, TLSError
+from headrace.errors import InvalidArgument, NotFound, TLSError
 
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
+STORE_VARIABLE = "HEADRACE_STORE"
+DEBUG_VARIABLE = "HEADRACE_DEBUG"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,16 +100,49 @@ def store_config(
     Raises:
         InvalidArgument: a root elsewhere with no registry named, or a folder that cannot be made.
     """
+    root = _local_root(target)
+    try:
+        (root / ".headrace").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
+    url = registry or default_registry() or f"sqlite:///{root / '.headrace' / 'registry.db'}"
+    return StoreConfig(root, url, memory_limit, threads, tuple(sorted((storage_options or {}).items())))
+
+
+def find_store(target: str) -> Path:
+    """The folder of a local store that is there already.
+
+    Raises:
+        InvalidArgument: not a local folder. NotFound: no store is in it.
+    """
+    root = _local_root(target)
+    if not (root / ".headrace").is_dir():
+        raise NotFound(
+            f"there is no store at {root}", hint=f"headrace init {target}", details={"store": str(root)}
+        )
+    return root
+
+
+def _local_root(target: str) -> Path:
     scheme = urlsplit(target).scheme if "://" in target else ""
     if scheme not in ("", "file"):
         raise InvalidArgument(
             f"{target!r} is no store",
             hint="give a local folder, grpc://host:port, grpc+tls:// or grpc+unix://",
         )
-    root = Path(target.removeprefix("file://")).expanduser().absolute()
-    try:
-        (root / ".headrace").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
-    url = registry or os.environ.get(REGISTRY_VARIABLE) or f"sqlite:///{root / '.headrace' / 'registry.db'}"
-    return StoreConfig(root, url, memory_limit, threads, tuple(sorted((storage_options or {}).items())))
+    return Path(target.removeprefix("file://")).expanduser().absolute()
+
+
+def default_registry() -> str | None:
+    """The registry's URL where none is named: the environment's."""
+    return os.environ.get(REGISTRY_VARIABLE) or None
+
+
+def default_store() -> str | None:
+    """What the command line works on where no store is named: the environment's."""
+    return os.environ.get(STORE_VARIABLE) or None
+
+
+def debugging() -> bool:
+    """Whether the command line shows tracebacks."""
+    return os.environ.get(DEBUG_VARIABLE) == "1"

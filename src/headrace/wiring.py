@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 
 from headrace.client.address import SCHEMES, Address
@@ -12,6 +11,8 @@ from headrace.client.store import FeatureStore
 from headrace.config import TLS, StoreConfig, store_config
 from headrace.errors import InvalidArgument, Unavailable
 from headrace.model.name import check_name
+from headrace.registry.registry import Registry
+from headrace.registry.tables import HEAD
 from headrace.service.server import Server
 from headrace.service.store import ProjectStore, Store
 
@@ -66,8 +67,18 @@ class _Embedded(ProjectStore):
         self._own.close()
 
 
+def upgrade_registry(url: str) -> str:
+    """Bring a registry to the revision that this version needs, which is returned; its content stays.
+
+    Raises:
+        Unsupported: a newer Headrace made it. Unavailable, InvalidArgument, MissingDependency.
+    """
+    Registry.upgrade(url)
+    return HEAD
+
+
 class Service:
-    """A store behind one or more Flight addresses.
+    """A store behind one or more Flight addresses, which answer from now on until `stop`.
 
     Args:
         listen: addresses; see `headrace.service.server.Server`.
@@ -88,14 +99,6 @@ class Service:
     def listening(self) -> list[str]:
         """The addresses, with the ports that were found for port 0."""
         return [_with_port(uri, server.port) for uri, server in self._servers]
-
-    def serve(self) -> None:
-        """Answer until `stop`."""
-        threads = [threading.Thread(target=server.serve, daemon=True) for _, server in self._servers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
     def stop(self) -> None:
         """Finish the calls under way, take no new ones, and close the store."""

@@ -186,7 +186,7 @@ def group_of(choose: Chooser, name: str, names: dict[str, str], *, root: bool) -
             {names[c]: choose.value(DOMAINS[c][1], nulls=c not in (*key, "t", "day")) for c in columns}
             for _ in range(choose.count(1, 7))
         ]
-        if mode == "upsert":
+        if mode != "append":
             rows = list({table.identity(row): row for row in rows}.values())
         table.write(mode, rows)
         writes.append((mode, rows))
@@ -232,7 +232,8 @@ def join_of(
     table, itself = right.table, right is groups[0]
     on = []
     for column in table.key:
-        fitting = [name for name, kind in left.items() if kind == right.types[column]]
+        used = [name for name, _ in on]
+        fitting = [name for name, kind in left.items() if kind == right.types[column] and name not in used]
         on.append((choose.one(([column] * 5 if column in fitting else []) + fitting), column))
     join = Join(table, prefix=prefix, on=on)
     if all(a == b for a, b in on) and not choose.rarely(3):
@@ -244,11 +245,11 @@ def join_of(
     if choose.rarely(12):
         join.how = "inner"
     if table.event_time is not None and groups[0].table.event_time is not None:
-        join.max_age = choose.one([None, None, None, *AGES, UNLIMITED])
-        join.min_age = choose.one(
-            [NO_AGE, *AGES[::-1]] if itself else [None, None, None, None, NO_AGE, *AGES[::-1]]
-        )
-        join.point_in_time = False if choose.rarely(25) else None
+        if choose.rarely(25):
+            join.point_in_time = False
+        else:
+            join.max_age = choose.one([None, None, None, *AGES, UNLIMITED])
+            join.min_age = choose.one([*([] if itself else [None] * 4), NO_AGE, *AGES[::-1]])
     if len(table.states) > 1 and choose.rarely(8):
         join.state = choose.count(1, len(table.states) - 1)
     return join, right.types
@@ -270,7 +271,8 @@ def call_of(choose: Chooser, query: Query, names: dict[str, str], labels: list[s
         call.min_age = choose.one([NO_AGE, *AGES])
     bounded = choose.rarely(5)
     if bounded:
-        call.start, call.end = choose.one([None, *INSTANTS]), choose.one([None, *INSTANTS])
+        bounds = sorted(choose.some([*INSTANTS, *LATER[-2:]], 2, 2))
+        call.start, call.end = (choose.one([bound, None]) for bound in bounds)
     kind = choose.one(["training", "training", "batch"])
     if kind == "batch":
         call.without = labels

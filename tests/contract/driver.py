@@ -13,7 +13,7 @@ import headrace as hr
 from conftest import fresh
 from contract.cases import Case, Stored
 from reference.condition import Condition
-from reference.point_in_time import Ambiguous, Call, Join, Query, answer
+from reference.point_in_time import Ambiguous, Answer, Call, Join, Query, answer
 
 OPERATORS = {
     "=": lambda a, b: a == b,
@@ -33,11 +33,10 @@ def check(store: hr.FeatureStore, case: Case) -> None:
     for kind, call in case.calls:
         if kind != "read" and view is None:
             view = store.create_feature_view(fresh("view"), query, labels=case.labels)
-        expected: tuple[list[str], list[dict[str, Any]]] | type[Ambiguous]
         try:
             expected = answer(case.query, call)
         except Ambiguous:
-            expected = Ambiguous
+            expected = None
         result = ask(query, view, kind, call, case)
         compare(result, expected, ordered=call.spine is not None)
 
@@ -114,18 +113,18 @@ def ask(query: hr.Query, view: hr.FeatureView | None, kind: str, call: Call, cas
     return view.training_data(**options) if kind == "training" else view.batch_data(**options)
 
 
-def compare(result: hr.Result, expected: Any, *, ordered: bool) -> None:
+def compare(result: hr.Result, expected: Answer | None, *, ordered: bool) -> None:
+    """None is expected where rows cannot be told apart."""
     try:
         table = result.to_arrow()
     except hr.AmbiguousRows:
-        assert expected is Ambiguous, "ambiguous, where the reference has an answer"
+        assert expected is None or expected.doubtful, "ambiguous, where the reference has an answer"
         return
-    assert expected is not Ambiguous, f"the reference finds rows ambiguous, here are {table.to_pylist()}"
-    names, rows = expected
-    assert table.schema.names == names
+    assert expected is not None, f"the reference finds rows ambiguous, here are {table.to_pylist()}"
+    assert table.schema.names == expected.names
     assert table.schema == result.schema
     found = [tuple(map(plain, row.values())) for row in table.to_pylist()]
-    wanted = [tuple(plain(row[name]) for name in names) for row in rows]
+    wanted = [tuple(map(plain, row.values())) for row in expected.rows]
     if not ordered:
         found, wanted = sorted(found, key=repr), sorted(wanted, key=repr)
     assert found == wanted

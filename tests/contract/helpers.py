@@ -23,7 +23,6 @@ ODD_NAMES = [
     "two words",
     'double "quotes"',
     "it's",
-    "back`tick",
     "back\\slash",
     "名前",
     "naïve",

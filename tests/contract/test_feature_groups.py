@@ -175,7 +175,9 @@ class TestNames:
         assert values(view.training_data(spine=spine), "p " + features[0]) == [1.0]
         assert group.delete(filter=group[features[0]] == 0.0).rows_deleted == 1
 
-    @pytest.mark.parametrize("name", ["", "a\nb", "a\x00b", "tab\t", "\u202e", "x" * (MAX_COLUMN_BYTES + 1)])
+    @pytest.mark.parametrize(
+        "name", ["", "a\nb", "a\x00b", "tab\t", "back`tick", "\u202e", "x" * (MAX_COLUMN_BYTES + 1)]
+    )
     def test_of_columns_that_cannot_be_printed_are_refused(self, store, name):
         schema = pa.schema({"id": pa.int64(), name: pa.int64()})
         with pytest.raises(hr.InvalidName):

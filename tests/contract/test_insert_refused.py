@@ -181,5 +181,5 @@ class TestInterruption:
     def test_batches_of_another_schema_midway(self, weather):
         good = frame(WEATHER, ("EWR", "11:00", 1.0)).to_batches()[0]
         other = pa.record_batch([pa.array([1])], names=["x"])
-        with Unchanged(weather, (hr.HeadraceError, pa.ArrowException, ValueError, TypeError)):
+        with Unchanged(weather, (hr.HeadraceError, pa.ArrowException)):
             weather.insert(pa.RecordBatchReader.from_batches(WEATHER, iter([good, other])))

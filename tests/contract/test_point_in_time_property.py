@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hypothesis
+import pytest
 
 from contract.cases import Case, cases
 from contract.driver import check
 
+# Daily event times make every creation warn.
+pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning")
 EXAMPLES = hypothesis.settings.default.max_examples
 
 

@@ -21,6 +21,8 @@ from contract.helpers import (
     values,
 )
 
+MOMENT = dt.timedelta(seconds=1)
+
 
 @pytest.fixture
 def view(store):
@@ -52,11 +54,15 @@ class TestSpineWithoutEventTime:
         result = view.batch_data(spine=many)
         assert rows(result) == rows(result)
 
-    def test_and_shows_it(self, view):
-        before = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=1)
-        shown = values(view.batch_data(spine=self.SPINE), "dep")
-        assert len(shown) == 1
-        assert before <= shown[0] <= dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
+    def test_and_shows_it(self, store, view):
+        flights, weather = store.get_feature_group("flights"), store.get_feature_group("weather")
+        whole = store.create_feature_view("whole", flights.join(weather.select("temp"), on="origin"))
+        for asked in (view, whole):
+            before = dt.datetime.now(dt.UTC)
+            result = asked.batch_data(spine=self.SPINE)
+            (shown,) = values(result, "dep")
+            assert before - MOMENT <= shown <= dt.datetime.now(dt.UTC) + MOMENT
+            assert shown.isoformat() in result.explain()
 
 
 class TestSpineEventTimeColumn:
@@ -157,9 +163,15 @@ class TestSpinePassedToAView:
         spine = frame(FLIGHTS, (1, "12:00", "JFK", 0.0), (2, "12:00", "LGA", 0.0), (3, "12:00", "EWR", 0.0))
         assert values(view.training_data(spine=spine), "flight_id") == [2]
 
-    def test_columns_that_differ_by_case_alone_clash(self, view):
-        spine = frame(FLIGHTS, (1, "11:00", "JFK", 5.0)).append_column("TEMP", pa.array([1.0]))
-        with pytest.raises(hr.NameClash, match="TEMP"):
+    @pytest.mark.parametrize("name", ["temp", "TEMP"])
+    def test_columns_that_a_join_brings_clash_also_by_case_alone(self, view, name):
+        spine = frame(FLIGHTS, (1, "11:00", "JFK", 5.0)).append_column(name, pa.array([1.0]))
+        with pytest.raises(hr.NameClash, match=r"(?i)temp"):
+            view.training_data(spine=spine).to_arrow()
+
+    def test_columns_of_its_own_clash_by_case_alone(self, view):
+        spine = frame(FLIGHTS, (1, "11:00", "JFK", 5.0)).append_column("Delay", pa.array([1.0]))
+        with pytest.raises(hr.NameClash, match=r"(?i)delay"):
             view.training_data(spine=spine).to_arrow()
 
     def test_from_every_kind_of_frame(self, view):

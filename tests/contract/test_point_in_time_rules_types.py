@@ -93,6 +93,19 @@ class TestDifferentTimeUnits:
         assert result.column("temp").to_pylist() == [1.0, 2.0, 2.0]
         assert result.column("dep").combine_chunks() == times
 
+    def test_ages_are_too(self, view):
+        base = int(at("10:05").timestamp()) * 10**9
+        times = pa.array([base + 10**9 + offset for offset in (-1, 0, 1)], pa.timestamp("ns", tz="UTC"))
+        assert values(view.training_data(spine=spine(times), max_age="1s"), "temp") == [2.0, 2.0, None]
+        assert values(view.training_data(spine=spine(times), min_age="1s"), "temp") == [1.0, 2.0, 2.0]
+
+    def test_before_1970_too(self, store, view):
+        """A nanosecond before a row is before it on both sides of zero."""
+        weather = store.get_feature_group("weather")
+        weather.insert(frame(WEATHER, ("JFK", dt.datetime(1969, 12, 31, 23, 59, 59, 999999, dt.UTC), 7.0)))
+        times = pa.array([-1001, -1000, -999, 0], pa.timestamp("ns", tz="UTC"))
+        assert values(view.training_data(spine=spine(times)), "temp") == [None, 7.0, 7.0, 7.0]
+
     @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
     def test_every_unit_in_a_spine(self, view, unit):
         times = pa.array([at("09:59"), at("10:00"), at("10:05")]).cast(pa.timestamp(unit, tz="UTC"))

@@ -95,7 +95,7 @@ class TestColumnOfAQuery:
         query = flights.join(weather, on="origin", prefix="wx_")
         assert isinstance(query["wx_temp"], hr.Column)
         with pytest.raises(hr.UnknownColumn, match="wx_tmep"):
-            query["wx_tmep"]
+            query.filter(query["wx_tmep"] > 0)
 
 
 class TestLimit:

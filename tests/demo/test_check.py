@@ -29,7 +29,9 @@ def test_every_kind_of_answer_occurs(training: pd.DataFrame) -> None:
 
 def _row(training: pd.DataFrame) -> int:
     """A flight that knew its weather and its plane's last leg."""
-    return int((training["wx_temp"].notna() & training["prev_arr_delay"].notna()).to_numpy().nonzero()[0][50_000])
+    return int(
+        (training["wx_temp"].notna() & training["prev_arr_delay"].notna()).to_numpy().nonzero()[0][50_000]
+    )
 
 
 def _changed(training: pd.DataFrame, row: int, **values: object) -> pd.DataFrame:

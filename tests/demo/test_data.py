@@ -63,10 +63,16 @@ def test_departures_around_clock_changes(frames: Frames, flight_id: str, sched_d
     [
         ("UA1545-EWR-20130101", "2013-01-01T14:30Z"),  # Houston, 08:30
         ("HA51-JFK-20130101", "2013-01-02T01:16Z"),  # Honolulu, 15:16; no summer time there
-        ("B6707-JFK-20130309", "2013-03-10T08:06Z"),  # San Juan, 04:06 the day after, as clocks change in New York
+        (
+            "B6707-JFK-20130309",
+            "2013-03-10T08:06Z",
+        ),  # San Juan, 04:06 the day after, as clocks change in New York
         ("B635-JFK-20130309", "2013-03-10T07:03Z"),  # Palm Beach, "02:03", in the hour that its clock skips
         ("UA1416-EWR-20130310", "2013-03-11T05:02Z"),  # Austin, 00:02 the day after
-        ("B6523-JFK-20130701", "2013-07-02T09:39Z"),  # Los Angeles, 02:39, after leaving 190 minutes late at 23:59
+        (
+            "B6523-JFK-20130701",
+            "2013-07-02T09:39Z",
+        ),  # Los Angeles, 02:39, after leaving 190 minutes late at 23:59
         ("B6523-JFK-20131102", "2013-11-03T07:10Z"),  # Los Angeles, 00:10, before clocks go back there
     ],
 )
@@ -77,7 +83,9 @@ def test_landings_in_other_zones_and_past_midnight(frames: Frames, flight_id: st
 
 def test_landings_leave_time_for_flying_and_taxiing(source: Source, frames: Frames) -> None:
     flights = source.flights.loc[frames.plane_legs.index]
-    departed = frames.flights["sched_dep"].loc[flights.index] + pd.to_timedelta(flights["dep_delay"], unit="m")
+    departed = frames.flights["sched_dep"].loc[flights.index] + pd.to_timedelta(
+        flights["dep_delay"], unit="m"
+    )
     minutes = (frames.plane_legs["landed_at"] - departed).dt.total_seconds() / 60
     on_ground = minutes - flights["air_time"]
     assert on_ground.min() >= 5
@@ -110,7 +118,9 @@ def test_weather_is_known_at_minute_51_of_its_hour(source: Source, frames: Frame
 
 def test_the_hour_that_clocks_show_twice_is_two_readings(frames: Frames) -> None:
     weather = frames.weather[frames.weather["origin"] == "JFK"]
-    night = weather["observed_at"].between(pd.Timestamp("2013-11-03T05:00Z"), pd.Timestamp("2013-11-03T07:00Z"))
+    night = weather["observed_at"].between(
+        pd.Timestamp("2013-11-03T05:00Z"), pd.Timestamp("2013-11-03T07:00Z")
+    )
     assert weather.loc[night, "temp"].tolist() == [53.96, 51.98]
 
 

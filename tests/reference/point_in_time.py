@@ -16,7 +16,7 @@ KnownAt = dt.datetime | Literal["event_time"] | None
 
 
 class Ambiguous(Exception):
-    """A spine row would pick from rows that differ, and nothing says which is newer."""
+    """A spine row picks from rows that differ, and nothing says which is newer."""
 
 
 @dataclasses.dataclass
@@ -79,8 +79,17 @@ class Call:
     """Label columns, which batch data has none of."""
 
 
-def answer(query: Query, call: Call) -> tuple[list[str], list[Row]]:
-    """Column names and rows; the rows of a spine in its order."""
+@dataclasses.dataclass
+class Answer:
+    names: list[str]
+    rows: list[Row]
+    """Those of a spine in its order."""
+    doubtful: bool = False
+    """Some row that was dropped had several rows to pick from: an error is right too."""
+
+
+def answer(query: Query, call: Call) -> Answer:
+    """Raises Ambiguous if the answer depends on which of several rows a spine row picks."""
     time_column = call.event_time or query.root.event_time
     if call.spine is None:
         spine = [row for row in query.root.states[query.state] if holds(query.where, row)]
@@ -88,73 +97,89 @@ def answer(query: Query, call: Call) -> tuple[list[str], list[Row]]:
     else:
         spine = call.spine
         names = [*call.spine_columns, *(name for name in query.names if name not in call.spine_columns)]
-    found = []
+    found = Answer([name for name in names if name not in call.without], [])
     for given in spine:
         time = given[time_column] if time_column else None
         if not _within(time, call.start, call.end):
             continue
-        row = _enrich(query, call, dict(given), time)
-        if row is not None and holds(query.having, row):
-            found.append(row)
-    names = [name for name in names if name not in call.without]
-    return names, [{name: row[name] for name in names} for row in found]
+        outcomes = _outcomes(query, call, given, time)
+        kept = [row for row in outcomes if row is not None and holds(query.having, row)]
+        if kept and len(outcomes) > 1:
+            raise Ambiguous
+        found.doubtful = found.doubtful or len(outcomes) > 1
+        found.rows += [{name: row[name] for name in found.names} for row in kept]
+    return found
 
 
-def _enrich(query: Query, call: Call, row: Row, time: Any) -> Row | None:
-    """The row with the columns of every joined group; None if an inner join drops it."""
-    if call.spine is not None:
-        lacking = _lacking(query, call.spine_columns)
-        if lacking:
-            own_key = [(name, name) for name in query.root.key]
-            itself = Join(query.root, lacking, own_key, where=query.where, state=query.state)
-            match = _pick(itself, row, time, True, call)
-            row.update({column: match and match[column] for column in lacking})
-    spine_has_time = query.root.event_time is not None or call.event_time is not None
-    dropped = False
-    for join in query.joins:
-        match = _pick(join, row, time, spine_has_time, call)
-        if match is None and join.how == "inner":
-            dropped = True
-        row.update({join.prefix + column: match and match[column] for column in join.selected})
-    return None if dropped else row
+def _outcomes(query: Query, call: Call, row: Row, time: Any) -> list[Row | None]:
+    """The row with the columns of every joined group, for every choice there is; None if an inner join drops it."""
+    lookups = list(query.joins)
+    lacking = [] if call.spine is None else _lacking(query, call)
+    if lacking:
+        own_key = [(name, name) for name in query.root.key]
+        lookups.insert(0, Join(query.root, lacking, own_key, where=query.where, state=query.state))
+    has_time = query.root.event_time is not None or call.event_time is not None
+    outcomes: list[Row | None] = [row]
+    for join in lookups:
+        widened: list[Row | None] = []
+        for outcome in outcomes:
+            for match in [] if outcome is None else _matches(join, outcome, time, has_time, call) or [None]:
+                if match is None and join.how == "inner":
+                    widened.append(None)
+                else:
+                    widened.append(
+                        outcome | {join.prefix + name: match and match[name] for name in join.selected}
+                    )
+            if outcome is None:
+                widened.append(None)
+        outcomes = widened
+    return outcomes
 
 
-def _lacking(query: Query, spine_columns: list[str]) -> list[str]:
+def _lacking(query: Query, call: Call) -> list[str]:
     """Columns of the root that the answer needs and the spine has not."""
-    needed = list(query.root.columns if query.columns is None else query.columns)
+    selected = query.root.columns if query.columns is None else query.columns
+    needed = [name for name in selected if name not in call.without]
     joined = {join.prefix + column for join in query.joins for column in join.selected}
     asked = [left for join in query.joins for left, _ in join.keys]
     asked += sorted(columns_of(query.having)) if query.having else []
     needed += [name for name in asked if name not in joined]
-    return [name for name in dict.fromkeys(needed) if name not in spine_columns]
+    return [name for name in dict.fromkeys(needed) if name not in call.spine_columns]
 
 
-def _pick(join: Join, row: Row, time: Any, spine_has_time: bool, call: Call) -> Row | None:
-    """The one row of the joined group that the spine row sees, if there is one."""
+def _matches(join: Join, row: Row, time: Any, spine_has_time: bool, call: Call) -> list[Row]:
+    """The rows of the joined group that the spine row may pick from; rows alike in all selected columns are one."""
     table = join.table
     wanted = [(right, row[left]) for left, right in join.keys]
     if any(value is None for _, value in wanted):
-        return None
+        return []
     candidates = [
         other
         for other in table.states[join.state]
         if holds(join.where, other)
         and all(other[column] == value for column, value in wanted)
-        and _known(table, other, time, call.known_at)
+        and _known(join, other, time, call.known_at)
     ]
     if table.event_time is not None and spine_has_time and join.point_in_time is not False:
         candidates = _newest(join, candidates, time, call)
-    if not candidates:
-        return None
-    if table.created_time is not None:
-        candidates = _largest(candidates, table.created_time)
-    if table.tie_breaker is not None:
-        candidates = _largest(candidates, table.tie_breaker)
-    first = candidates[0]
-    for other in candidates[1:]:
-        if any(not _same(other[column], first[column]) for column in join.selected):
-            raise Ambiguous(table.name)
-    return first
+    different: list[Row] = []
+    for other in _untied(table, candidates):
+        if not any(all(_same(other[name], one[name]) for name in join.selected) for one in different):
+            different.append(other)
+    return different
+
+
+def _untied(table: Table, rows: list[Row]) -> list[Row]:
+    """Of rows with the same event time, the last recorded; of those, the ones with the largest tie breaker."""
+    found = []
+    for time in {row[table.event_time] if table.event_time else None: None for row in rows}:
+        tied = [row for row in rows if table.event_time is None or row[table.event_time] == time]
+        if table.created_time is not None:
+            tied = _largest(tied, table.created_time)
+        if table.tie_breaker is not None:
+            tied = _largest(tied, table.tie_breaker)
+        found += tied
+    return found
 
 
 def _newest(join: Join, candidates: list[Row], time: Any, call: Call) -> list[Row]:
@@ -174,11 +199,17 @@ def _newest(join: Join, candidates: list[Row], time: Any, call: Call) -> list[Ro
     return [row for row in seen if instant(row[column]) == newest]
 
 
-def _known(table: Table, row: Row, time: Any, known_at: KnownAt) -> bool:
-    """Whether the row had been recorded by then; groups that record no times know everything."""
-    if known_at is None or table.created_time is None:
+def _known(join: Join, row: Row, time: Any, known_at: KnownAt) -> bool:
+    """Whether the row had been recorded by then.
+
+    Groups that record no times know everything. A join that ignores time brings labels, which are recorded
+    after the spine time: only a cut-off at an instant applies to it.
+    """
+    if known_at is None or join.table.created_time is None:
         return True
-    created = row[table.created_time]
+    if known_at == "event_time" and join.point_in_time is False:
+        return True
+    created = row[join.table.created_time]
     by = time if known_at == "event_time" else known_at
     return created is not None and by is not None and instant(created) <= instant(by)
 

@@ -25,7 +25,7 @@ class Table:
     tie_breaker: str | None = None
     ttl: Age = None
     min_age: dt.timedelta | None = None
-    states: list[list[Row]] = dataclasses.field(default_factory=lambda: [[]])
+    states: list[list[Row]] = dataclasses.field(default_factory=lambda: [[]], repr=False)
 
     @property
     def rows(self) -> list[Row]:

@@ -147,16 +147,21 @@ def test_tags_change_one_by_one(registry: Registry) -> None:
         registry.set_group_tags("p", "weather", 9, {"a": "1"})
 
 
-@pytest.mark.parametrize(
-    "tags", [{"": "x"}, {"k" * 256: "x"}, {"\0": "x"}, {"x": "\0"}, {"\ud800": "x"}, {"x": "\ud800"}]
-)
-def test_tags_that_no_database_holds_are_refused(registry: Registry, tags: dict[str, str]) -> None:
-    with pytest.raises(InvalidArgument, match="feature group weather@v1"):
-        registry.create_group("p", group(tags=tags))
+def test_tags_that_no_database_holds_are_refused(registry: Registry) -> None:
     registry.create_group("p", group(tags={"old": "1"}))
-    with pytest.raises(InvalidArgument, match="feature group weather@v1"):
-        registry.set_group_tags("p", "weather", 1, tags)
-    assert registry.get_group("p", "weather", 1).tags == {"old": "1"}
+    for key, value in [
+        ("", "x"),
+        ("k" * 256, "x"),
+        ("\0", "x"),
+        ("x", "\0"),
+        ("\ud800", "x"),
+        ("x", "\ud800"),
+    ]:
+        with pytest.raises(InvalidArgument, match="feature group weather@v2"):
+            registry.create_group("p", group(tags={key: value}))
+        with pytest.raises(InvalidArgument, match="feature group weather@v1"):
+            registry.set_group_tags("p", "weather", 1, {key: value})
+    assert [made.tags for made in registry.list_groups("p", None, {})] == [{"old": "1"}]
 
 
 def test_long_texts_are_held(registry: Registry) -> None:
@@ -165,12 +170,12 @@ def test_long_texts_are_held(registry: Registry) -> None:
     assert registry.list_groups("p", None, long.tags) == [long]
 
 
-@pytest.mark.parametrize("version", [-1, 2**31, 2**63, 10**30])
-def test_versions_out_of_range_are_refused(registry: Registry, version: int) -> None:
-    with pytest.raises(InvalidArgument, match="is refused"):
-        registry.create_group("p", group(version=version))
-    with pytest.raises(InvalidArgument, match="is refused"):
-        registry.get_group("p", "weather", version)
+def test_versions_out_of_range_are_refused(registry: Registry) -> None:
+    for version in (-1, 2**31, 2**63, 10**30):
+        with pytest.raises(InvalidArgument, match="is refused"):
+            registry.create_group("p", group(version=version))
+        with pytest.raises(InvalidArgument, match="is refused"):
+            registry.get_group("p", "weather", version)
     registry.create_group("p", group(version=2**31 - 1))
     with pytest.raises(InvalidArgument, match="is refused"):
         registry.create_group("p", group())

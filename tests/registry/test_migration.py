@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +95,14 @@ def test_a_failed_migration_leaves_nothing(url: str) -> None:
     with database.reading() as connection:
         assert inspect(connection).get_table_names() == []
     database.close()
+
+
+def test_threads_make_several_databases_at_once(tmp_path: Path) -> None:
+    urls = [f"sqlite:///{tmp_path}/{number}.db" for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        for registry in pool.map(Registry.open, urls):
+            assert registry.create_group("p", WEATHER) == WEATHER
+            registry.close()
 
 
 def test_another_program_may_use_the_same_database(url: str) -> None:

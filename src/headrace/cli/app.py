@@ -1,36 +1,71 @@
-"""The root command."""
+"""The root command, and how every command ends."""
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+import warnings
+from collections.abc import Sequence
 
 import typer
 
-from headrace.cli.report import tell_error
-from headrace.cli.serve import serve
-from headrace.errors import HeadraceError
+from headrace.cli import doctor, feature_group, feature_view, registry, serve, start, status
+from headrace.cli.noun import noun
+from headrace.cli.report import print_error, print_warning
+from headrace.config import debugging
+from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument
 
-app = typer.Typer(
-    name="headrace",
-    help="Feature groups on a lakehouse, point-in-time-correct training data, Arrow all the way.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-app.command()(serve)
+_INTERRUPTED = 130
 
-
-@app.callback()
-def root() -> None:
-    """Nothing is common to all commands."""
+app = noun("Feature groups on a lakehouse, point-in-time-correct training data, Arrow all the way.")
+app.command("init")(start.init)
+app.command("demo")(start.demo)
+app.command("serve")(serve.serve)
+app.command("status")(status.status)
+app.command("doctor")(doctor.doctor)
+app.add_typer(feature_group.app, name="fg")
+app.add_typer(feature_view.app, name="fv")
+app.add_typer(registry.app, name="registry")
 
 
 def main() -> None:
-    """Run the command line; an error of Headrace ends it with the error's exit code."""
+    """Run the command line, and end the process with its exit code."""
+    sys.exit(run(app, sys.argv[1:]))
+
+
+def run(command: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run one command and give its exit code; what it raises is told on stderr."""
+    json = "--json" in arguments
     try:
-        app()
-    except HeadraceError as error:
-        tell_error(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: print_warning(str(message), json)
+            code: int | None = command(list(arguments), prog_name="headrace", standalone_mode=False)
+        sys.stdout.flush()
+        if code == _INTERRUPTED:
+            raise Cancelled("interrupted")
+        return code or 0
+    except BrokenPipeError:
+        # Who reads has had enough. What is still buffered goes nowhere, or Python would complain when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except BaseException as error:
+        if isinstance(error, SystemExit):
+            raise
+        told = _as_ours(error)
+        print_error(told, json)
+        if debugging():
+            traceback.print_exc()
+        return told.exit_code
+
+
+def _as_ours(error: BaseException) -> HeadraceError:
+    if isinstance(error, HeadraceError):
+        return error
+    if isinstance(error, typer.TyperException):
+        return InvalidArgument(error.format_message(), hint="add --help to see what the command takes")
+    if isinstance(error, KeyboardInterrupt):
+        return Cancelled("interrupted")
+    return InternalError(
+        f"{type(error).__name__}: {error}", hint="set HEADRACE_DEBUG=1 to see where it happened"
+    )

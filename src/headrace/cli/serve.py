@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import ipaddress
+import logging
+import os
 import signal
+import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from headrace.cli.report import out, print_json
+from headrace.cli.report import print_json, print_text, print_warning
+from headrace.cli.target import Json
 from headrace.config import TLS, store_config
-from headrace.wiring import Service
+
+if TYPE_CHECKING:
+    from headrace.wiring import Service
+
+_GRACE_SECONDS = 3.0
 
 
 def serve(
-    root: Annotated[Path, typer.Option(help="Folder of the store.")],
+    root: Annotated[Path, typer.Option(help="Folder of the store; made if it is missing.")],
     listen: Annotated[
         list[str],
         typer.Option(
-            help="Address: grpc://host:port, grpc+tls://host:port, grpc+unix:///path; several allowed."
+            help="Address: grpc://host:port, grpc+tls://host:port, grpc+unix:///path; several are allowed, "
+            "and port 0 is any free one."
         ),
     ],
     registry: Annotated[
@@ -30,22 +41,58 @@ def serve(
     memory_limit: Annotated[
         str | None, typer.Option(help="What queries may hold in memory, such as 4GB.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads of the query engine.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON when ready.")] = False,
+    threads: Annotated[int | None, typer.Option(help="Threads of the query engine.", min=1)] = None,
+    json: Json = False,
 ) -> None:
-    """Serve a store over Arrow Flight until interrupted."""
-    config = store_config(str(root), registry=registry, memory_limit=memory_limit, threads=threads)
-    tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
-    service = Service(config, listen, tls)
+    """Serve a store over Arrow Flight until interrupted.
+
+    The first line on stdout says where it listens. SIGINT and SIGTERM stop it: calls under way have a few
+    seconds to finish. What goes wrong inside it is logged on stderr.
+    """
+    from headrace.wiring import Service
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    threading.Thread(target=service.serve, daemon=True).start()
+    config = store_config(str(root), registry=registry, memory_limit=memory_limit, threads=threads)
+    tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
+    service = Service(config, listen, tls)
     if json:
         print_json({"listening": service.listening})
     else:
         for uri in service.listening:
-            out.print(f"serving {root} at {uri}", highlight=False)
-        out.print("nobody is asked who they are: listen on addresses that only you can reach", style="yellow")
+            print_text(f"serving {root} at {uri}")
+        sys.stdout.flush()
+    for uri in service.listening:
+        if not _is_local(uri):
+            print_warning(f"{uri} can be reached from other machines, and nobody is asked who they are", json)
     stopped.wait()
-    service.stop()
+    _stop(service)
+
+
+def _stop(service: Service) -> None:
+    """End the service, and after a while the calls that still run: a stopped client would hold it for ever.
+
+    A write that is cut off leaves its table at the old snapshot, and its files to the next one who opens the
+    store.
+    """
+    ending = threading.Thread(target=service.stop, daemon=True)
+    ending.start()
+    ending.join(_GRACE_SECONDS)
+    if ending.is_alive():
+        logging.getLogger("headrace").warning("ended calls that were still running")
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def _is_local(uri: str) -> bool:
+    """True if only this machine can reach the address."""
+    parts = urlsplit(uri)
+    if parts.scheme == "grpc+unix" or parts.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False

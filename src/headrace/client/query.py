@@ -18,7 +18,7 @@ from headrace.model.expression import Column, Ref
 from headrace.model.query import Filter, How, Join, Limit, Select, Source, Step
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import PointInTime, ReadRequest
-from headrace.model.resolve import Resolved, resolve
+from headrace.model.resolve import Resolved, resolve, unknown_column
 from headrace.protocol import Backend
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ class Query:
         return pa.schema([pa.field(f.name, f.type) for f in self._resolved.fields])
 
     def __getitem__(self, name: str) -> Column:
+        known = [f.name for f in self._resolved.fields]
+        if name not in known and name not in self._resolved.root.schema.names:
+            raise unknown_column("the query", [name], known)
         return Column(Ref(name))
 
     def select(self, *columns: str) -> Query:
@@ -101,7 +104,13 @@ class Query:
         Raises:
             NameClash, KeyMismatch, Leakage, InvalidArgument.
         """
-        right = other if isinstance(other, Query) else other.select()
+        right = other if isinstance(other, Query) else _selected(other)
+        if not isinstance(prefix, str):
+            raise InvalidArgument(f"prefix={prefix!r} is no text")
+        if point_in_time not in (None, True, False):
+            raise InvalidArgument(
+                f"point_in_time={point_in_time!r} is refused", hint="use True, False or None"
+            )
         step = Join(
             right=right._model,
             on=_pairs(on),
@@ -151,6 +160,13 @@ class Query:
         return f"Query({self._model.source.group}: {', '.join(f.name for f in self._resolved.fields)})"
 
 
+def _selected(other: object) -> Query:
+    query = other.select() if hasattr(other, "select") else None
+    if not isinstance(query, Query):
+        raise InvalidArgument(f"join takes a feature group or a query, not {other!r}")
+    return query
+
+
 def check_names(columns: Sequence[Any]) -> tuple[str, ...]:
     for column in columns:
         if not isinstance(column, str):
@@ -193,4 +209,6 @@ def _pairs(on: On | None) -> tuple[tuple[str, str], ...] | None:
         return ((on, on),)
     if isinstance(on, Mapping):
         return tuple((str(left), str(right)) for left, right in on.items())
+    if not isinstance(on, Sequence):
+        raise InvalidArgument(f"on={on!r} is refused", hint="name a column, several, or {left: right}")
     return tuple((name, name) for name in check_names(on))

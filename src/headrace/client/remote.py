@@ -181,16 +181,23 @@ class RemoteBackend:
         descriptor = fl.FlightDescriptor.for_command(protocol.encode(command))
         with self._call(None) as options:
             writer, answers = self._client.do_put(descriptor, rows.schema, options)
+            source = _Source(rows)
             try:
-                for batch in rows:
+                for batch in source:
                     writer.write_batch(batch)
                 # Only this tells the service that the rows are complete: without it, nothing is committed.
                 writer.write_metadata(protocol.COMPLETE)
                 writer.done_writing()
                 answer = answers.read()
             finally:
-                # If the service has refused already, writing fails without a reason, and closing tells it.
-                writer.close()
+                try:
+                    # If the service has refused already, writing fails without a reason, and closing tells it.
+                    writer.close()
+                except fl.FlightError:
+                    if source.failure is None:
+                        raise
+                if source.failure is not None:
+                    raise source.failure
         return _decode(answer.to_pybytes(), _COMMIT)
 
     @contextlib.contextmanager
@@ -242,6 +249,23 @@ class RemoteBackend:
                     )
                 return ours(f"the service at {self._address.uri}: {error}", request_id=request_id)
         return InternalError(f"the service at {self._address.uri} failed: {error}", request_id=request_id)
+
+
+class _Source:
+    """Batches of the caller's; remembers what reading them raised."""
+
+    def __init__(self, rows: pa.RecordBatchReader) -> None:
+        self._rows = rows
+        self.failure: BaseException | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._rows
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.failure = error
+            raise
 
 
 def _chunks(reader: fl.FlightStreamReader) -> Iterator[pa.RecordBatch]:

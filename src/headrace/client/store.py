@@ -14,6 +14,7 @@ from headrace.client.query import Query, check_names
 from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
 from headrace.model.duration import Duration, parse_max_age, parse_min_age
+from headrace.model.name import check_name
 from headrace.protocol import Backend
 
 
@@ -60,7 +61,7 @@ class FeatureStore:
         """
         definition = _definition(
             name,
-            version=version or 0,
+            version=0 if version is None else _version(version),
             primary_key=primary_key,
             event_time=event_time,
             created_time=created_time,
@@ -73,8 +74,6 @@ class FeatureStore:
             description=description,
             tags=tags,
         )
-        if version is not None and version < 1:
-            raise InvalidArgument(f"version={version} is refused: versions start at 1")
         group = FeatureGroup(self._backend, self._backend.create_group(definition, schema))
         if schema is not None:
             group._warn_of_dates()
@@ -82,6 +81,7 @@ class FeatureStore:
 
     def get_feature_group(self, name: str, version: int | None = None) -> FeatureGroup:
         """The newest version if None. Raises NotFound."""
+        check_name("feature group", name)
         return FeatureGroup(self._backend, self._backend.get_group(name, version))
 
     def get_or_create_feature_group(
@@ -109,7 +109,7 @@ class FeatureStore:
         """
         wanted = _definition(
             name,
-            version=version,
+            version=_version(version),
             primary_key=primary_key,
             event_time=event_time,
             created_time=created_time,
@@ -122,8 +122,6 @@ class FeatureStore:
             description=description,
             tags=tags,
         )
-        if version < 1:
-            raise InvalidArgument(f"version={version} is refused: versions start at 1")
         try:
             group = FeatureGroup(self._backend, self._backend.get_group(name, version))
         except NotFound:
@@ -164,8 +162,6 @@ class FeatureStore:
             AlreadyExists, InvalidName, UnknownColumn; Leakage: a label that would also be a feature, or a
             feature from a join that ignores time.
         """
-        if version is not None and version < 1:
-            raise InvalidArgument(f"version={version} is refused: versions start at 1")
         if isinstance(labels, str):
             raise InvalidArgument(
                 f"labels takes several names, not {labels!r}", hint="put the name into a list"
@@ -173,8 +169,8 @@ class FeatureStore:
         if isinstance(query, FeatureGroup):
             query = query.select()
         definition = ViewDefinition(
-            name=name,
-            version=version or 0,
+            name=check_name("feature view", name),
+            version=0 if version is None else _version(version),
             query=query.model,
             labels=check_names(labels),
             description=description,
@@ -184,6 +180,7 @@ class FeatureStore:
 
     def get_feature_view(self, name: str, version: int | None = None) -> FeatureView:
         """The newest version if None. Raises NotFound."""
+        check_name("feature view", name)
         return FeatureView(self._backend, self._backend.get_view(name, version))
 
     def list_feature_views(
@@ -228,7 +225,7 @@ def _definition(
                 f"{what} takes several names, not {columns!r}", hint=f"write {what}=[{columns!r}]"
             )
     return GroupDefinition(
-        name=name,
+        name=check_name("feature group", name),
         version=version,
         primary_key=check_names(primary_key),
         event_time=event_time,
@@ -242,6 +239,12 @@ def _definition(
         description=description,
         tags=dict(tags or {}),
     )
+
+
+def _version(version: object) -> int:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidArgument(f"version={version!r} is refused: versions are whole numbers from 1")
+    return version
 
 
 def _check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+
+from headrace.demo.folder import clear_folder
+from headrace.demo.report import DemoReport, show
+from headrace.demo.steps import Steps
 from headrace.errors import MissingDependency
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from headrace.demo.report import DemoReport
 
 __all__ = ["run_demo"]
 
@@ -45,6 +44,12 @@ def run_demo(root: Path, *, plot: Path | None = None, console: Console | None = 
             hint="pip install 'headrace[demo]'",
             details={"packages": missing},
         )
-    from headrace.demo.run import run
+    clear_folder(root)
+    with Steps(console) as steps:
+        with steps.step("load the libraries"):
+            from headrace.demo.run import run
 
-    return run(root, plot or root / "demo.png", console)
+        report = run(root, plot or root / "demo.png", steps)
+    if console:
+        show(report, console)
+    return report

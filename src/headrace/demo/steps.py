@@ -26,6 +26,7 @@ class Steps:
 
     def __init__(self, console: Console | None) -> None:
         self.done: list[Step] = []
+        self._start = time.perf_counter()
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
             TextColumn("{task.description}"),
@@ -34,6 +35,11 @@ class Steps:
             TimeElapsedColumn(),
             console=console or Console(quiet=True),
         )
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._start
 
     def __enter__(self) -> Steps:
         self._progress.start()

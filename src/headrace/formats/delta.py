@@ -169,6 +169,17 @@ class DeltaLog:
             rows, write, write.keys, scope
         ).when_matched_update_all().when_not_matched_insert_all().execute()
 
+    def replace(self, rows: Any, write: Write, scope: str | None, mark: str) -> None:
+        """As `merge`, where the table may hold several rows of one identity: all of them are replaced by one.
+
+        `rows` holds each row twice, with true and false in the column `mark`: the first deletes, the second is
+        inserted.
+        """
+        columns = {identifier(c): f"s.{identifier(c)}" for c in rows.schema.names if c != mark}
+        deletes = f"s.{identifier(mark)}" + (f" AND {scope}" if scope else "")
+        merger = self._merger(rows, write, write.keys, deletes)
+        merger.when_matched_delete().when_not_matched_insert(columns, f"NOT s.{identifier(mark)}").execute()
+
     def remove(self, rows: Any, write: Write, exact: Iterable[str]) -> None:
         """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
         alike = " AND ".join(f"t.{identifier(c)} IS NOT DISTINCT FROM s.{identifier(c)}" for c in exact)
@@ -228,10 +239,16 @@ class Write:
         self.base = base
 
 
-def attempt(log: DeltaLog, write_id: str, change: Callable[[], None]) -> Commit | None:
+def attempt(
+    log: DeltaLog,
+    write_id: str,
+    change: Callable[[], None],
+    cause: Callable[[], BaseException | None] = lambda: None,
+) -> Commit | None:
     """Run one write and tell what came of it: its commit, or None if others were faster.
 
-    An error does not say whether the commit landed, so the log is asked.
+    An error does not say whether the commit landed, so the log is asked. `cause` tells what the source of the
+    rows raised, which the wheel turns into text.
 
     Raises:
         whatever stopped the write, when the log shows that nothing was committed.
@@ -245,6 +262,9 @@ def attempt(log: DeltaLog, write_id: str, change: Callable[[], None]) -> Commit 
     commit = log.committed(write_id)
     if commit is not None:
         return commit
+    told = cause()
+    if told is not None:
+        raise told
     after = log.newest()
     if failure is None:
         raise CorruptTable(f"the commit of write {write_id} is missing from the log of {log.uri}")
@@ -304,7 +324,7 @@ def _snapshot(table: DeltaTable) -> Snapshot:
         schema=_normal(pa.schema(table.schema().to_arrow())),
         files=files,
         partition_by=tuple(table.metadata().partition_columns),
-        unique={"true": True, "false": False}.get(told) if isinstance(told, str) else None,
+        unique=True if files.num_rows == 0 else {"true": True, "false": False}.get(str(told)),
     )
 
 

@@ -40,7 +40,7 @@ def check_columns(where: str, names: Iterable[str]) -> None:
     """Check the column names of a table; `where` names the table in the error.
 
     Raises:
-        InvalidName: empty, too long, with control characters, or reserved.
+        InvalidName: empty, too long, with control characters or backticks, or reserved.
         NameClash: two names that are equal, or differ by case alone.
         InvalidArgument: no columns, or more than `MAX_COLUMNS`.
     """
@@ -51,8 +51,9 @@ def check_columns(where: str, names: Iterable[str]) -> None:
             raise InvalidName(
                 f"{where}: column name {name!r} is empty or longer than {MAX_COLUMN_BYTES} bytes"
             )
-        if not name.isprintable():
-            raise InvalidName(f"{where}: column name {name!r} holds characters that cannot be printed")
+        if not name.isprintable() or "`" in name:
+            # Delta's MERGE quotes names in backticks and has no escape for them.
+            raise InvalidName(f"{where}: column name {name!r} holds a backtick, or what cannot be printed")
         if name in _RESERVED_COLUMNS or name.startswith(_RESERVED_PREFIX):
             raise InvalidName(f"{where}: column name {name!r} is reserved", hint="rename the column")
         if name.casefold() in seen:

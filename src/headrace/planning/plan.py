@@ -15,6 +15,7 @@ from headrace.model.expression import And, Compare, Condition, Ref, Value, colum
 from headrace.model.query import How
 from headrace.model.request import PointInTime, ReadRequest
 from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types
+from headrace.model.types import TIMESTAMP
 
 Kind = Literal["point in time", "plain"]
 Cut = Literal["spine time"] | dt.datetime
@@ -52,11 +53,12 @@ class Spine:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """A column of the result: from a place, or as the spine gave it."""
+    """A column of the result: from a place, or as the spine gave it, or the time of the call."""
 
     name: str
     type: pa.DataType
     place: Place | None
+    call_time: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +120,13 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
             raise InvalidArgument("the spine has no event time for start and end to bound")
 
     outputs = _outputs(request, resolved, spine)
+    if now is not None:
+        name = resolved.root.definition.event_time or ENTITY_TIME
+        outputs = (*outputs, Output(name, TIMESTAMP, None, call_time=True))
+        if name in [o.name for o in outputs[:-1]]:
+            raise NameClash(
+                f"column {name!r} stands where the time of the call would be shown", hint="rename it"
+            )
     needed = _needed(resolved, outputs)
     lookups = tuple(_lookups(request, resolved, spine, needed, timed))
     used = {lookup.side for lookup in lookups}
@@ -206,7 +215,7 @@ def _outputs(request: ReadRequest, resolved: Resolved, spine: Spine | None) -> t
     held = {f.name for f in given}
     folded = {f.name.casefold(): f.name for f in given}
     clash = [
-        f.name
+        folded[f.name.casefold()]
         for f in fields
         if f.name.casefold() in folded
         and not (f.place.side == 0 and f.name == f.place.column and f.name in held)
@@ -293,6 +302,11 @@ def _lookup(
     exact = timed and side.compares_times
     if side.point_in_time and not timed:
         raise InvalidArgument(f"join with {definition.ref}: the root has no event time to look back from")
+    if not exact and (side.max_age is not None or side.min_age is not None):
+        raise InvalidArgument(
+            f"join with {definition.ref} is plain, so max_age and min_age mean nothing",
+            hint="both sides need an event time",
+        )
     max_age = _first(options.max_age, side.max_age, definition.ttl)
     cut: Cut | None = options.known_at
     if options.known_at_event_time and timed and side.point_in_time is not False:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, column, inspect, select, table
@@ -13,6 +14,10 @@ from headrace.registry.tables import HEAD, VERSION_TABLE
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+
+# Alembic hands the migration at work to its scripts by globals of the process.
+_one_at_a_time = threading.Lock()
 
 
 def ensure_current(database: Database) -> None:
@@ -59,7 +64,8 @@ def run(connection: Connection, target: str = "head") -> None:
 
     config = alembic_config()
     config.attributes["connection"] = connection
-    command.upgrade(config, target)
+    with _one_at_a_time:
+        command.upgrade(config, target)
 
 
 def alembic_config() -> Config:

@@ -76,6 +76,8 @@ class Assembly:
 
     def __init__(self, plan: Plan, program: Program, spine: pa.Table | None) -> None:
         self._schema = plan.schema
+        self._now = plan.now
+        self._call_times = {i for i, o in enumerate(plan.outputs) if o.call_time}
         self._ambiguous = program.ambiguous
         self._spine = spine
         self._places = {output: i + (spine is not None) for i, output in enumerate(program.outputs)}
@@ -94,6 +96,8 @@ class Assembly:
         for i, field in enumerate(self._schema):
             if i in self._places:
                 columns.append(_as(batch.column(self._places[i]), field.type))
+            elif i in self._call_times:
+                columns.append(pa.repeat(pa.scalar(self._now, field.type), batch.num_rows))
             else:
                 assert given is not None
                 columns.append(_whole(given.column(field.name)))

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from headrace.errors import BadData, DuplicateKeys, InvalidArgument, NullKeys, SchemaMismatch
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_columns
-from headrace.model.types import TIMESTAMP, key_family, stored_type, widens
+from headrace.model.types import TIMESTAMP, is_string, key_family, stored_type, widens
 
 _SHOWN = 20
+_LOST_PARTITIONS = ["", "__HIVE_DEFAULT_PARTITION__"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,18 +64,20 @@ class Intake:
         self._definition = definition
         self._now = now
         self._offset = 0
+        self._given = given
         check_columns(definition.ref, given.names)
-        if stored is None:
-            problems = list(self._new_schema_problems(given))
-            if problems:
-                raise refuse(definition.ref, problems)
-            stored = self._new_schema(given)
-        else:
-            problems = list(self._schema_problems(stored, given))
-            if problems:
-                raise refuse(definition.ref, problems)
-        self.schema = stored
         self._identity = [c for c in definition.identity if c in given.names]
+        self._problems = list(
+            self._new_schema_problems(given) if stored is None else self._schema_problems(stored, given)
+        )
+        self._schema = stored
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What is stored. Raises BadData if the frame's schema does not fit."""
+        if self._problems:
+            raise refuse(self._definition.ref, self._problems)
+        return self._schema or self._new_schema(self._given)
 
     def _needed(self) -> list[str]:
         d = self._definition
@@ -123,21 +126,15 @@ class Intake:
                 )
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch as it is stored. Raises BadData that names every problem in it."""
-        problems: list[Problem] = []
-        for name in self._identity:
-            column = batch.column(name)
-            if column.null_count:
-                first = pc.index(pc.is_null(column), True).as_py() + self._offset
-                problems.append(
-                    Problem(
-                        NullKeys,
-                        name,
-                        f"{name!r} is null in {column.null_count} row(s), first in row {first}",
-                        column.null_count,
-                        first,
-                    )
-                )
+        """The batch as it is stored. Raises BadData that names every problem in it, and in the schema."""
+        if not batch.schema.equals(self._given):
+            raise SchemaMismatch(
+                f"{self._definition.ref}: the frame's columns change at row {self._offset}",
+                details={"problems": []},
+            )
+        problems = [*self._problems, *self._null_problems(batch), *self._partition_problems(batch)]
+        if self._problems:
+            raise refuse(self._definition.ref, problems)
         columns = []
         for field in self.schema:
             if field.name not in batch.schema.names:
@@ -158,10 +155,26 @@ class Intake:
         self._offset += batch.num_rows
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def _null_problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
+        for name in self._identity:
+            column = batch.column(name)
+            if column.null_count:
+                first = pc.index(pc.is_null(column), True).as_py() + self._offset
+                message = f"{name!r} is null in {column.null_count} row(s), first in row {first}"
+                yield Problem(NullKeys, name, message, column.null_count, first)
+
+    def _partition_problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
+        for name in self._definition.partition_by:
+            if name in batch.schema.names and is_string(self.schema.field(name).type):
+                lost = pc.is_in(batch.column(name).cast(pa.string()), pa.array(_LOST_PARTITIONS))
+                if pc.any(lost).as_py():
+                    message = f"{name!r} holds '' or __HIVE_DEFAULT_PARTITION__, which a partition reads back as null"
+                    yield Problem(SchemaMismatch, name, message)
+
 
 def definition_problems(definition: GroupDefinition, name: str, kind: pa.DataType) -> Iterator[Problem]:
     """What is wrong with the type of a column for the part that it has in the definition."""
-    if name in definition.primary_key and (key_family(kind) is None):
+    if name in definition.primary_key and key_family(kind) is None:
         yield Problem(SchemaMismatch, name, f"{name!r} is {kind}, which cannot be a key")
     if name == definition.event_time:
         if pa.types.is_integer(kind):

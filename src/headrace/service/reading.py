@@ -213,7 +213,7 @@ class Running:
         """All rows at once, made by all threads of the engine. Once only."""
         try:
             facts, program = self._start()
-            if self._spine is None and not program.ambiguous:
+            if len(program.outputs) == len(self.schema) and not program.ambiguous:
                 found = self._session.table(program.query)
                 return found.rename_columns(self.schema.names).cast(self.schema)
             return pa.Table.from_batches(self._rows(facts, program, BATCH_ROWS), self.schema)
@@ -257,15 +257,18 @@ def _pin(query: Query, version: Callable[[Source], int]) -> Query:
 
 
 def _version(source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime) -> int:
-    if source.snapshot is not None:
-        return log.at(source.snapshot).version
     time = source.timestamp or as_of
-    if time is not None:
-        if time > now:
-            raise InvalidArgument(
-                f"as_of {time.isoformat()} is in the future", hint="leave as_of out for the newest"
-            )
-        return log.version_at(time)
+    if time is not None and time > now:
+        raise InvalidArgument(
+            f"as_of {time.isoformat()} is in the future", hint="leave as_of out for the newest"
+        )
+    try:
+        if source.snapshot is not None:
+            return log.at(source.snapshot).version
+        if time is not None:
+            return log.version_at(time)
+    except SnapshotNotFound as error:
+        raise SnapshotNotFound(f"{source.group}: {error.message}") from None
     newest = log.newest()
     if newest is None:
         raise SnapshotNotFound(f"{source.group} has no snapshot yet", hint="insert rows first")

@@ -165,8 +165,8 @@ class ProjectStore:
 
 
 def _write_id(idempotency_key: str) -> str:
-    if not idempotency_key or len(idempotency_key) > 512 or not idempotency_key.isprintable():
-        raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be 1 to 512 printable characters")
+    if not isinstance(idempotency_key, str) or not 0 < len(idempotency_key) <= 512:
+        raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be text of 1 to 512 characters")
     return f"headrace/{idempotency_key}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from headrace.storage.local import LocalStorage
 
 _ATTEMPTS = 20
 _INCOMING = "__headrace_incoming"
+_MARK = "__headrace_old"
 
 
 class Writer:
@@ -42,7 +43,8 @@ class Writer:
             return done
         snapshot = self._log.newest()
         now = dt.datetime.now(dt.UTC)
-        intake = Intake(self._definition, snapshot and snapshot.schema, rows.schema, now)
+        stored = None if snapshot is None else snapshot.schema
+        intake = Intake(self._definition, stored, rows.schema, now)
         if mode == "append" and snapshot is not None:
             return self._append(rows, intake, write_id)
         spool = self._storage.spool()
@@ -85,15 +87,9 @@ class Writer:
         guarded = Guarded(rest, intake.schema, intake.fit)
         write = Write(write_id, self._definition.primary_key, unique=None)
 
-        def change() -> None:
-            try:
-                self._log.append(guarded.reader, write)
-            except Exception:
-                if guarded.failure is not None:
-                    raise guarded.failure from None
-                raise
-
-        commit = attempt(self._log, write_id, change)
+        commit = attempt(
+            self._log, write_id, lambda: self._log.append(guarded.reader, write), lambda: guarded.failure
+        )
         if commit is None:
             raise Conflict(
                 f"{self._definition.ref} was changed by others while rows were appended", hint="try again"
@@ -136,7 +132,10 @@ class Writer:
                 text = " AND ".join(
                     condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
                 )
-                change = lambda: log.merge(table.to_reader(), write, text or None)  # noqa: E731
+                if snapshot.unique:
+                    change = lambda: log.merge(table.to_reader(), write, text or None)  # noqa: E731
+                else:
+                    change = lambda: log.replace(_twice(table), write, text or None, _MARK)  # noqa: E731
             else:
                 change = lambda: log.append(table.to_reader(), write)  # noqa: E731
         return attempt(log, write_id, change)
@@ -239,6 +238,19 @@ class Writer:
 def _chain(first: pa.RecordBatch, rest: pa.RecordBatchReader):  # type: ignore[no-untyped-def]
     yield first
     yield from rest
+
+
+def _twice(table: pa.Table) -> pa.RecordBatchReader:
+    """Every row marked true, then every row marked false."""
+    schema = table.schema.append(pa.field(_MARK, pa.bool_()))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for mark in (True, False):
+            for batch in table.to_batches(BATCH_ROWS):
+                marks = pa.repeat(pa.scalar(mark), batch.num_rows)
+                yield pa.RecordBatch.from_arrays([*batch.columns, marks], schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def _stored_value(column: pa.ChunkedArray) -> Value:

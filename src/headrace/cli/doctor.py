@@ -1,0 +1,151 @@
+"""`headrace doctor`: what may keep Headrace from working here, and what to do about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from typing import Literal
+
+import typer
+
+from headrace.cli.report import out, print_json
+from headrace.cli.status import PATIENCE
+from headrace.cli.target import Target, on_store
+from headrace.config import find_store
+from headrace.errors import HeadraceError, NotFound
+
+State = Literal["ok", "warn", "fail"]
+
+_STYLES: dict[State, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*\])?(?P<range>[^;]*)(;.*extra == '(?P<extra>\w+)')?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """What was looked at, what was found, and what to do about it."""
+
+    what: str
+    state: State
+    found: str
+    advice: str | None = None
+    exit_code: int = 0
+
+
+@on_store
+def doctor(target: Target) -> None:
+    """Check Python, libraries, extras, and, where a store is named, everything it needs to work."""
+    checks = [_python(), *_libraries(), *(_store(target) if target.store else ())]
+    failed = [check for check in checks if check.state == "fail"]
+    if target.json:
+        told = [{k: v for k, v in dataclasses.asdict(c).items() if k != "exit_code"} for c in checks]
+        print_json({"ok": not failed, "checks": told})
+    else:
+        _show(checks)
+    if failed:
+        raise typer.Exit(failed[0].exit_code or 1)
+
+
+def _python() -> Check:
+    return Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+
+
+def _libraries() -> Iterator[Check]:
+    """What Headrace's own metadata asks for."""
+    yield Check("headrace", "ok", metadata.version("headrace"))
+    asked: dict[str, tuple[str, list[str]]] = {}
+    for requirement in metadata.requires("headrace") or ():
+        parts = _REQUIREMENT.match(requirement)
+        assert parts is not None
+        _, extras = asked.setdefault(parts["name"], (parts["range"], []))
+        extras += [parts["extra"]] if parts["extra"] else []
+    for name, (versions, extras) in asked.items():
+        yield _library(name, versions, extras)
+
+
+def _library(name: str, versions: str, extras: list[str]) -> Check:
+    what = f"{name} (extra: {', '.join(extras)})" if extras else name
+    install = f'pip install "headrace[{extras[-1]}]"' if extras else f'pip install "{name}{versions}"'
+    try:
+        found = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Check(what, "warn" if extras else "fail", "not installed", install)
+    if not _within(found, versions):
+        return Check(what, "fail", f"{found}, and {versions} is needed", f'pip install "{name}{versions}"')
+    return Check(what, "ok", found)
+
+
+def _within(version: str, asked: str) -> bool:
+    """Whether a version is in a range such as `<3,>=2.0`."""
+    compare: dict[str, Callable[[list[int], list[int]], bool]] = {
+        ">=": lambda a, b: a >= b,
+        "<": lambda a, b: a < b,
+        "==": lambda a, b: a == b,
+    }
+    bounds = re.findall(r"(>=|<|==)([\d.]+)", asked)
+    return all(compare[op](_numbers(version), _numbers(bound)) for op, bound in bounds)
+
+
+def _numbers(version: str) -> list[int]:
+    found = re.match(r"\d+(\.\d+)*", version)
+    numbers = [int(n) for n in found[0].split(".")] if found else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return numbers
+
+
+def _store(target: Target) -> Iterator[Check]:
+    if target.tls is not None:
+        yield _tried("TLS files", lambda: _read_certificates(target))
+    if target.remote:
+        yield _tried("service", lambda: _visit(target))
+        return
+    folder = _tried("store folder", lambda: _write_into(target))
+    yield folder
+    if folder.state == "ok":
+        yield _tried("registry", lambda: _visit(target))
+
+
+def _tried(what: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(what, "ok", look())
+    except HeadraceError as error:
+        return Check(what, "fail", f"{error.code}: {error.message}", error.hint, error.exit_code)
+
+
+def _read_certificates(target: Target) -> str:
+    assert target.tls is not None
+    target.tls.read_ca()
+    target.tls.read_identity()
+    return "can be read"
+
+
+def _write_into(target: Target) -> str:
+    root = find_store(target.named)
+    try:
+        with tempfile.TemporaryFile(dir=root):
+            return f"{root} can be written to"
+    except OSError as error:
+        raise NotFound(
+            f"{root} cannot be written to: {error.strerror}", hint="look at its owner, mode and free space"
+        ) from None
+
+
+def _visit(target: Target) -> str:
+    with target.connect(timeout=PATIENCE) as fs:
+        return f"answers; project {target.project} has {len(fs.list_feature_groups())} feature group(s)"
+
+
+def _show(checks: list[Check]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("check", "", "found", "what to do", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for check in checks:
+        state = Text(check.state, style=_STYLES[check.state])
+        table.add_row(check.what, state, check.found, check.advice or "")
+    out().print(table)

@@ -1,0 +1,130 @@
+"""`headrace fv`: feature views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headrace.cli.noun import noun
+from headrace.cli.report import print_facts, print_json, print_table, print_text
+from headrace.cli.rows import print_rows
+from headrace.cli.target import Target, on_store
+from headrace.model.name import parse_reference, reference
+
+if TYPE_CHECKING:
+    from headrace.client.feature_view import FeatureView
+    from headrace.client.result import Result
+
+_TABLE_ROWS = 20
+
+app = noun("Feature views: named, versioned queries that give training data.")
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name, or name@v2; a name alone is its newest version.")
+]
+
+
+@app.command("list")
+@on_store
+def list_views(
+    target: Target,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Glob, such as 'delay*'.")] = None,
+) -> None:
+    """Every version of the feature views."""
+    with target.connect() as fs:
+        found = [_told(view) for view in fs.list_feature_views(name=name)]
+    if target.json:
+        print_json(found)
+        return
+    print_table(
+        ["view", "features", "labels", "description"],
+        [
+            (
+                reference(view["name"], view["version"]),
+                len(view["features"]),
+                ", ".join(view["labels"]),
+                view["description"],
+            )
+            for view in found
+        ],
+    )
+
+
+@app.command("show")
+@on_store
+def show(target: Target, name: Name) -> None:
+    """Definition and columns of a view, and how it is read."""
+    with target.connect() as fs:
+        view = fs.get_feature_view(*parse_reference(name))
+        query = view.query
+        told = _told(view)
+        told["columns"] = [{"name": f.name, "type": str(f.type)} for f in query.read().schema]
+        told["plan"] = query.explain()
+    if target.json:
+        print_json(told)
+        return
+    facts = {
+        "view": reference(view.name, view.version),
+        "description": view.description,
+        "tags": ", ".join(f"{k}={v}" for k, v in view.tags.items()),
+    }
+    print_facts(facts.items())
+    print_text("")
+    roles = dict.fromkeys(view.labels, "label")
+    columns = [(c["name"], c["type"], roles.get(c["name"], "feature")) for c in told["columns"]]
+    print_table(["column", "type", "role"], columns)
+    print_text(f"\n{told['plan']}")
+
+
+@app.command("read")
+@on_store
+def read(
+    target: Target,
+    name: Name,
+    start: Annotated[
+        str | None, typer.Option(help="From this event time on, such as 2013-01-31T06:00Z.")
+    ] = None,
+    end: Annotated[str | None, typer.Option(help="Before this event time.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many rows.", min=0)] = None,
+    output: Annotated[
+        str | None, typer.Option(help="A .parquet, .csv or .arrow file; - is an Arrow stream on stdout.")
+    ] = None,
+) -> None:
+    """Training data: features and labels, each row as it was known at its event time.
+
+    Without --output, the first rows as a table, or all of them as JSON.
+    """
+    with target.connect() as fs:
+        result = fs.get_feature_view(*parse_reference(name)).training_data(start, end)
+        if limit is not None:
+            result = result.head(limit)
+        if output is None:
+            print_rows(result, target.json, _TABLE_ROWS if limit is None else None)
+        else:
+            _save(result, output, target.json)
+
+
+def _save(result: Result, output: str, json: bool) -> None:
+    from headrace.cli.files import STANDARD, write_rows
+    from headrace.cli.progress import counting
+
+    with counting("read", None, json) as counter:
+        write_rows(result.to_reader(), output, counter.add)
+    if output == STANDARD:
+        return
+    if json:
+        print_json({"output": output, "rows": counter.rows, "snapshots": result.snapshots})
+    else:
+        print_text(f"{output}: {counter}")
+
+
+def _told(view: FeatureView) -> dict[str, Any]:
+    return {
+        "name": view.name,
+        "version": view.version,
+        "description": view.description,
+        "features": view.features,
+        "labels": view.labels,
+        "tags": view.tags,
+    }

@@ -1,0 +1,284 @@
+"""Rows from files, and rows to files, in batches that are never together in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from headrace.errors import BadData, InvalidArgument, LimitExceeded, NotFound, SchemaMismatch, Unsupported
+
+STANDARD = "-"
+"""Names stdin or stdout, as an Arrow stream."""
+
+_BATCH_ROWS = 65_536
+_BLOCK_BYTES = 8 << 20
+_ROW_GROUP_ROWS = 131_072
+_ROW_GROUP_BYTES = 128 << 20
+_TIME = pa.timestamp("us", "UTC")
+_COMPRESSIONS = (".gz", ".bz2", ".zst")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """The rows of one or more files; `total` is None where the files do not tell."""
+
+    schema: pa.Schema
+    total: int | None
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+
+def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[str]) -> Rows:
+    """The rows of files with the same columns, one file after the other.
+
+    Args:
+        paths: .parquet, .csv, .jsonl (also .ndjson, .json), .arrow (also .feather), or "-".
+        stored: the schema that the rows are for; texts are read as its types.
+        times: columns that are read as times where a text can be one.
+
+    Raises:
+        NotFound: no such file. InvalidArgument: a file of another kind.
+        BadData: a file that cannot be read, SchemaMismatch if it does not go with the others.
+    """
+    parts = [_open(path, stored, times) for path in paths]
+    schema = parts[0].schema
+    for path, part in zip(paths, parts, strict=True):
+        schema = _united(schema, part.schema, path)
+    totals = [part.total for part in parts]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for path, part in zip(paths, parts, strict=True):
+            with _reading(path):
+                for batch in part.batches():
+                    yield batch if batch.schema == schema else batch.select(schema.names).cast(schema)
+
+    return Rows(schema, sum(t for t in totals if t is not None) if None not in totals else None, batches)
+
+
+def _united(schema: pa.Schema, other: pa.Schema, path: str) -> pa.Schema:
+    if sorted(schema.names) != sorted(other.names):
+        differing = sorted(set(schema.names) ^ set(other.names))
+        raise SchemaMismatch(
+            f"{path} has other columns than the files before it: {', '.join(differing)}",
+            details={"file": path, "columns": differing},
+        )
+    try:
+        return pa.unify_schemas([schema, other], promote_options="permissive").remove_metadata()
+    except pa.ArrowTypeError as error:
+        raise SchemaMismatch(f"{path} does not go with the files before it: {error}") from None
+
+
+def _open(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
+    if path == STANDARD:
+        with _reading("stdin"):
+            stream = pa.ipc.open_stream(sys.stdin.buffer)
+            return Rows(stream.schema, None, lambda: iter(stream))
+    name = path.lower()
+    for compression in _COMPRESSIONS:
+        name = name.removesuffix(compression)
+    with _reading(path):
+        match Path(name).suffix:
+            case ".parquet":
+                return _open_parquet(path)
+            case ".arrow" | ".feather":
+                return _open_arrow(path)
+            case ".csv":
+                return _open_csv(path, stored, times)
+            case ".jsonl" | ".ndjson" | ".json":
+                return _open_json(path, stored, times)
+    raise InvalidArgument(
+        f"{path}: rows are read from .parquet, .csv, .jsonl and .arrow files, and from '-', an Arrow stream"
+    )
+
+
+def _open_parquet(path: str) -> Rows:
+    with pa.parquet.ParquetFile(path) as file:
+        schema, total = file.schema_arrow, file.metadata.num_rows
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with pa.parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(_BATCH_ROWS)
+
+    return Rows(schema, total, batches)
+
+
+def _open_arrow(path: str) -> Rows:
+    """The file format, of which Feather is another name, or the stream format."""
+    with open(path, "rb") as start:
+        stream = start.read(6) != b"ARROW1"
+
+    def opened() -> Any:
+        mapped = pa.memory_map(path)
+        return pa.ipc.open_stream(mapped) if stream else pa.ipc.open_file(mapped)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        reader = opened()
+        if stream:
+            yield from reader
+        else:
+            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+    return Rows(opened().schema, None, batches)
+
+
+def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
+    """An empty field is null, and nothing else is: "NA" is also a name, and "" a text of no letters."""
+    types = {} if stored is None else {f.name: f.type for f in stored if not _is_complex(f.type)}
+
+    def opened(more: dict[str, pa.DataType]) -> Any:
+        return pa.csv.open_csv(
+            path,
+            # One thread: only then does an error name the row.
+            read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=types | more,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    schema = opened({}).schema
+    unknown = {f.name: pa.timestamp("us") for f in schema if pa.types.is_null(f.type) and f.name in times}
+    schema = opened(unknown).schema if unknown else schema
+    return Rows(schema, None, lambda: iter(opened(unknown)))
+
+
+def _open_json(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
+    def opened(types: dict[str, pa.DataType]) -> Any:
+        return pa.json.open_json(
+            path,
+            read_options=pa.json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+            parse_options=pa.json.ParseOptions(explicit_schema=pa.schema(types)),
+        )
+
+    # Looked at first, because a column that is asked for and missing would come out as nulls.
+    found = opened({}).schema
+    wanted = {} if stored is None else {f.name: f.type for f in stored if f.name in found.names}
+    dates = {name: kind for name, kind in wanted.items() if pa.types.is_date(kind)}
+    types = {name: kind for name, kind in wanted.items() if name not in dates and not _is_complex(kind)}
+    # A text with digits below a second is not taken for a time unless it is asked for.
+    types |= {f.name: _TIME for f in found if f.name in times and pa.types.is_string(f.type)}
+    parsed = opened(types).schema
+    schema = pa.schema([f.with_type(dates.get(f.name, f.type)) for f in parsed])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in opened(types):
+            yield batch.cast(schema) if dates else batch
+
+    return Rows(schema, None, batches)
+
+
+def _is_complex(kind: pa.DataType) -> bool:
+    """Types that the readers of texts find out by themselves, or not at all."""
+    return bool(pa.types.is_nested(kind) or pa.types.is_timestamp(kind) or pa.types.is_binary(kind))
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, PermissionError) as error:
+        raise NotFound(f"cannot read {path}: {os.strerror(error.errno or errno.ENOENT)}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise BadData(f"{path} cannot be read: {error}", details={"file": path}) from None
+
+
+def write_rows(reader: pa.RecordBatchReader, path: str, add: Callable[[int], None]) -> None:
+    """Write all rows to a .parquet, .csv or .arrow file, or to "-" as an Arrow stream.
+
+    The file appears under its name only when it is whole.
+
+    Args:
+        add: told the number of rows of each batch written.
+
+    Raises:
+        InvalidArgument: another kind of file, or a place that cannot be written to.
+        Unsupported: columns that such a file cannot hold. LimitExceeded: the disk is full.
+    """
+    if path == STANDARD:
+        if sys.stdout.isatty():
+            raise InvalidArgument(
+                "an Arrow stream is not for people to read", hint="name a file, or use a pipe"
+            )
+        _write(pa.ipc.new_stream(sys.stdout.buffer, reader.schema), reader, add)
+        return
+    opened = _writer(path, reader.schema)
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            _write(opened(file), reader, add)
+        part.replace(target)
+    except OSError as error:
+        full = error.errno == errno.ENOSPC
+        kind = LimitExceeded if full else InvalidArgument
+        raise kind(f"cannot write {path}: {error.strerror or error}", details={"file": path}) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _writer(path: str, schema: pa.Schema) -> Callable[[Any], Any]:
+    """What makes a writer of Arrow batches for a file of this name."""
+    match Path(path.lower()).suffix:
+        case ".parquet":
+            return lambda file: _RowGroups(pa.parquet.ParquetWriter(file, schema))
+        case ".arrow":
+            return lambda file: pa.ipc.new_file(file, schema)
+        case ".csv":
+            odd = [f.name for f in schema if pa.types.is_nested(f.type) or pa.types.is_binary(f.type)]
+            if odd:
+                raise Unsupported(
+                    f"{path}: a CSV file cannot hold {', '.join(odd)}: {schema.field(odd[0]).type}",
+                    hint="write .parquet or .arrow",
+                    details={"columns": odd},
+                )
+            return lambda file: pa.csv.CSVWriter(file, schema)
+    raise InvalidArgument(f"{path}: rows are written to .parquet, .csv and .arrow files, and to '-'")
+
+
+def _write(writer: Any, reader: pa.RecordBatchReader, add: Callable[[int], None]) -> None:
+    with writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            add(batch.num_rows)
+
+
+class _RowGroups:
+    """Gathers batches into row groups of a size that readers like."""
+
+    def __init__(self, writer: pa.parquet.ParquetWriter) -> None:
+        self._writer = writer
+        self._schema = writer.schema
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches, self._schema))
+        self._batches, self._rows, self._bytes = [], 0, 0
+
+    def __enter__(self) -> _RowGroups:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._flush()
+        self._writer.close()

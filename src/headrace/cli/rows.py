@@ -1,0 +1,36 @@
+"""Rows of a read, for people and for programs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from headrace.cli.report import err, print_table, to_json
+
+if TYPE_CHECKING:
+    from headrace.client.result import Result
+
+
+def print_rows(result: Result, json: bool, most: int | None = None) -> None:
+    """All rows as a JSON list, streamed with one row a line, or the first of them as a table.
+
+    Args:
+        most: rows in the table; None is all of them, in memory.
+    """
+    if json:
+        separator = "[\n"
+        for batch in result.to_reader():
+            for row in batch.to_pylist():
+                sys.stdout.write(separator + to_json(row))
+                separator = ",\n"
+        sys.stdout.write("\n]\n" if separator == ",\n" else "[]\n")
+        return
+    table = (result if most is None else result.head(most + 1)).to_arrow()
+    shown = table if most is None else table.slice(0, most)
+    left_out = print_table(
+        table.column_names, list(zip(*(c.to_pylist() for c in shown.columns), strict=True))
+    )
+    if left_out:
+        err().print(f"columns left out: {', '.join(left_out)}; a wider terminal, or --json, shows them")
+    if shown.num_rows < table.num_rows:
+        err().print(f"the first {most} rows: --limit, --output or --json gives more")

@@ -1,0 +1,41 @@
+"""`headrace status`: whether a store answers, and what is in it."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from headrace.cli.report import print_facts, print_json
+from headrace.cli.target import Target, on_store
+from headrace.errors import NotFound, Unavailable
+
+PATIENCE = 10.0
+"""Seconds in which a service must answer."""
+
+
+@on_store
+def status(target: Target) -> None:
+    """Whether a store or service answers, and how many groups and views the project has."""
+    facts: dict[str, object] = {
+        "store": target.named,
+        "kind": "service" if target.remote else "folder",
+        "project": target.project,
+        "version": version("headrace"),
+        "reachable": True,
+    }
+    try:
+        with target.connect(timeout=PATIENCE) as fs:
+            facts["feature_groups"] = len(fs.list_feature_groups())
+            facts["feature_views"] = len(fs.list_feature_views())
+    except (NotFound, Unavailable):
+        facts["reachable"] = False
+        _print(facts, target.json)
+        raise
+    _print(facts, target.json)
+
+
+def _print(facts: dict[str, object], json: bool) -> None:
+    if json:
+        print_json(facts)
+        return
+    shown = facts | {"reachable": "yes" if facts["reachable"] else "no"}
+    print_facts((name.replace("_", " "), value) for name, value in shown.items())

@@ -1,0 +1,192 @@
+"""Commands that look at a store: what people see, and what programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import headrace as hr
+from cli.conftest import BIG, Ran, headrace
+
+
+def test_people_see_tables(where: str) -> None:
+    assert headrace("fg", "list", "[fw]*", "--store", where).lines == [
+        "group        primary key   event time   ttl   columns   description",
+        "───────────────────────────────────────────────────────────────────────────",
+        "flights@v1   id            dep                      4",
+        "weather@v1   origin        seen         2h          3   hourly [bold]readings",
+        "wide@v1      c0                                    40",
+    ]
+    shown = headrace("fg", "show", "weather", "--store", where).lines
+    assert shown[:5] == [
+        "group          weather@v1",
+        "description    hourly [bold]readings",
+        "primary key    origin",
+        "event time     seen",
+        "ttl            2h",
+    ]
+    assert shown[-5:] == [
+        "column   type",
+        "───────────────────────────────",
+        "origin   string",
+        "seen     timestamp[us, tz=UTC]",
+        "temp     double",
+    ]
+    assert headrace(
+        "fg", "preview", "weather@v1", "--latest", "--columns", "origin, temp", "--store", where
+    ).lines == [
+        "origin   temp",
+        "─────────────",
+        "JFK       2.5",
+        "LGA      null",
+    ]
+
+
+def test_programs_read_json(where: str) -> None:
+    groups = headrace("fg", "list", "--json", "--store", where).json
+    assert [(group["name"], group["version"]) for group in groups] == [
+        ("big", 1), ("flights", 1), ("weather", 1), ("wide", 1),
+    ]  # fmt: skip
+    weather = headrace("fg", "show", "weather", "--json", "--store", where).json
+    commit = weather.pop("newest_commit")
+    assert weather.pop("location").startswith("default/weather-")
+    assert weather == {
+        "name": "weather",
+        "version": 1,
+        "description": "hourly [bold]readings",
+        "primary_key": ["origin"],
+        "event_time": "seen",
+        "created_time": None,
+        "ttl": "2h",
+        "tags": {"team": "met"},
+        "format": "delta",
+        "columns": [
+            {"name": "origin", "type": "string"},
+            {"name": "seen", "type": "timestamp[us, tz=UTC]"},
+            {"name": "temp", "type": "double"},
+        ],
+    }
+    assert headrace("fg", "history", "weather", "--json", "--store", where).json == [commit]
+    assert (commit["snapshot"], commit["rows_inserted"], commit["rows_deleted"]) == (0, 3, 0)
+
+
+def test_a_feature_view_is_shown_and_read(where: str) -> None:
+    assert headrace("fv", "list", "delays", "--store", where).lines == [
+        "view        features   labels   description",
+        "──────────────────────────────────────────────",
+        "delays@v1          3   delay    what was known",
+    ]
+    shown = headrace("fv", "show", "delays", "--json", "--store", where).json
+    assert (shown["labels"], shown["features"]) == (["delay"], ["id", "dep", "wx_temp"])
+    assert [column["name"] for column in shown["columns"]] == ["id", "dep", "delay", "wx_temp"]
+    assert "point in time weather@v1" in shown["plan"]
+
+    read = headrace("fv", "read", "delays@v1", "--start", "2013-01-01T10:30Z", "--end", "2013-01-01T12:00", "--json", "--store", where)  # fmt: skip
+    assert sorted(read.json, key=lambda row: row["id"]) == [
+        {"id": 1, "dep": "2013-01-01T10:30:00Z", "delay": 4, "wx_temp": 1.5},
+        {"id": 2, "dep": "2013-01-01T11:30:00Z", "delay": -3, "wx_temp": 2.5},
+    ]
+
+
+def test_a_view_is_shown_to_people(lake: Path) -> None:
+    assert headrace("fv", "show", "delays", "--store", lake).lines[3:9] == [
+        "column    type                    role",
+        "─────────────────────────────────────────",
+        "id        int64                   feature",
+        "dep       timestamp[us, tz=UTC]   feature",
+        "delay     int64                   label",
+        "wx_temp   double                  feature",
+    ]
+
+
+def test_a_long_read_shows_its_first_rows(lake: Path) -> None:
+    read = headrace("fv", "read", "all_big", "--store", lake)
+    assert len(read.lines) == 2 + 20
+    assert read.err == "the first 20 rows: --limit, --output or --json gives more\n"
+    assert len(headrace("fv", "read", "all_big", "--limit", 25, "--store", lake).lines) == 2 + 25
+
+
+def test_a_wide_table_is_whole_where_nobody_watches(lake: Path) -> None:
+    names, _, row = headrace("fg", "preview", "wide", "--store", lake).lines
+    assert names.split() == [f"c{i}" for i in range(40)]
+    assert row.split() == [rf"\x1b[31mred{i}" for i in range(40)]
+
+
+def test_rows_are_read_into_files(service: str, tmp_path: Path) -> None:
+    def read(name: str) -> Ran:
+        return headrace("fv", "read", "delays", "--output", tmp_path / name, "--json", "--store", service)
+
+    snapshots = {"flights@v1": 0, "weather@v1": 0}
+    for name in ("delays.parquet", "delays.csv", "delays.arrow"):
+        assert read(name).json == {"output": str(tmp_path / name), "rows": 3, "snapshots": snapshots}
+    tables = [
+        pa.parquet.read_table(tmp_path / "delays.parquet"),
+        pa.csv.read_csv(tmp_path / "delays.csv"),
+        pa.ipc.open_file(tmp_path / "delays.arrow").read_all(),
+    ]
+    with hr.connect(service) as fs:
+        expected = fs.get_feature_view("delays").training_data().to_arrow().sort_by("id")
+    assert [table.sort_by("id").cast(expected.schema) for table in tables] == [expected] * 3
+    assert tables[0].schema == tables[2].schema == expected.schema
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "delays.arrow",
+        "delays.csv",
+        "delays.parquet",
+    ]
+
+
+def test_rows_go_through_a_pipe_into_another_group(service: str, tmp_path: Path, lake: Path) -> None:
+    import subprocess
+    import sys
+
+    with hr.connect(tmp_path / "own") as fs:
+        copy = fs.create_feature_group("copy", primary_key=["id"], event_time="seen")
+        command = f"{sys.executable} -m headrace"
+        read = f"{command} fv read all_big --output - --store {service}"
+        insert = f"{command} fg insert copy - --mode append --json --store {tmp_path / 'own'}"
+        subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {read} | {insert}"],
+            check=True,
+            timeout=120,
+            capture_output=True,
+        )
+        assert copy.read(["id"]).to_arrow().num_rows == BIG
+
+
+def test_status(where: str) -> None:
+    told = headrace("status", "--json", "--store", where).json
+    kind = "service" if where.startswith("grpc") else "folder"
+    assert told == {
+        "store": where, "kind": kind, "project": "default", "version": hr_version(), "reachable": True,
+        "feature_groups": 4, "feature_views": 2,
+    }  # fmt: skip
+
+
+def hr_version() -> str:
+    from importlib.metadata import version
+
+    return version("headrace")
+
+
+def test_the_store_is_named_by_the_environment(lake: Path) -> None:
+    lines = headrace("status", "--project", "other", HEADRACE_STORE=str(lake)).lines
+    assert lines == [
+        f"store           {lake}",
+        "kind            folder",
+        "project         other",
+        f"version         {hr_version()}",
+        "reachable       yes",
+        "feature groups  0",
+        "feature views   0",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [[], ["fg"], ["fv"], ["registry"], ["fg", "insert", "--help"]])
+def test_help(arguments: list[str]) -> None:
+    told = headrace(*arguments)
+    assert (told.code, told.err) == (0, "")
+    assert " ".join(["Usage: headrace", *(a for a in arguments if a != "--help")]) in told.out

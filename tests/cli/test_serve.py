@@ -1,0 +1,91 @@
+"""`headrace serve`: where it listens, whom it warns, how it stops."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+from cli.conftest import BIG, CLEAN, headrace
+from conftest import Server, start_server
+
+
+def test_people_read_where_it_listens(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "headrace", "serve", "--root", str(tmp_path / "lake")]
+    command += ["--listen", "grpc://127.0.0.1:0", "--listen", "grpc://localhost:0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CLEAN
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        for line in lines:
+            words = line.split()
+            assert words[:3] == ["serving", str(tmp_path / "lake"), "at"]
+            hr.connect(words[3], timeout=10).close()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_several_addresses_are_one_store(serve: Callable[..., Server]) -> None:
+    with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
+        server = serve(None, "--listen", f"grpc+unix://{folder}/s")
+        first, second = server.urls
+        assert second == f"grpc+unix://{folder}/s"
+        with hr.connect(first) as one, hr.connect(second) as two:
+            one.create_feature_group("weather", primary_key=["origin"])
+            assert [group.name for group in two.list_feature_groups()] == ["weather"]
+
+
+@pytest.fixture
+def reading(lake: Path, tmp_path: Path) -> Iterator[tuple[Server, Iterator]]:
+    """A service with a client that has taken the first rows of many, and waits."""
+    started = start_server(lake, tmp_path / "log")
+    with started.connect() as fs:
+        batches = iter(fs.get_feature_group("big").read().to_reader(1000))
+        next(batches)
+        yield started, batches
+    started.stop()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_whatever_its_clients_do(reading: tuple[Server, Iterator], number: signal.Signals) -> None:
+    server, batches = reading
+    start = time.monotonic()
+    server.process.send_signal(number)
+    assert server.process.wait(10) == 0
+    assert time.monotonic() - start < 6
+    with pytest.raises(hr.HeadraceError):
+        assert sum(batch.num_rows for batch in batches) < BIG
+    assert "ended calls that were still running" in server.log.read_text()
+
+
+def test_it_stops_at_once_without_clients(serve: Callable[..., Server]) -> None:
+    server = serve()
+    start = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - start < 2.5
+    assert server.log.read_text() == ""
+
+
+def test_it_warns_where_others_can_reach_it(tmp_path: Path) -> None:
+    server = start_server(tmp_path / "lake", tmp_path / "log", listen="grpc://0.0.0.0:0")
+    with selectors.DefaultSelector():
+        assert server.stop() == 0
+    assert "can be reached from other machines, and nobody is asked who they are" in server.log.read_text()
+
+
+def test_an_address_that_cannot_be_had(service: str, tmp_path: Path) -> None:
+    def code(*arguments: str) -> str:
+        return headrace("serve", "--root", tmp_path / "lake", *arguments, "--json").error["code"]
+
+    assert code("--listen", service) == "UNAVAILABLE"
+    assert code("--listen", "grpc+tls://127.0.0.1:0") == "INVALID_ARGUMENT"

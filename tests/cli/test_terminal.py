@@ -1,0 +1,83 @@
+"""What a terminal shows: colours and progress, which a file never gets."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+import headrace as hr
+from cli.conftest import BIG, CLEAN, headrace
+
+
+def on_terminal(*arguments: object, columns: int = 100) -> tuple[int, str]:
+    """Run a command on a terminal of its own: exit code, and all that it printed there."""
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def watch() -> None:
+        try:
+            while data := os.read(ours, 65_536):
+                shown.extend(data)
+        except OSError:
+            return  # nobody holds the other end any more
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headrace", *map(str, arguments)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=CLEAN | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"},
+    )
+    os.close(theirs)
+    code = process.wait(120)
+    watching.join()
+    os.close(ours)
+    return code, shown.decode()
+
+
+def test_errors_are_coloured_on_a_terminal_alone(lake: Path) -> None:
+    code, shown = on_terminal("fg", "show", "nothing", "--store", lake)
+    assert code == 3
+    assert "\x1b[1;31mNOT_FOUND\x1b[0m" in shown
+    assert "\x1b" not in headrace("fg", "show", "nothing", "--store", lake).err
+
+
+def test_a_wide_table_is_cut_to_the_terminal(lake: Path) -> None:
+    code, shown = on_terminal("fg", "preview", "wide", "--store", lake, columns=60)
+    assert code == 0
+    assert "\x1b[31m" not in shown  # the data's own colour
+    table, note = shown.split("columns left out: ")
+    assert all(len(line) <= 60 for line in table.replace("\r", "").splitlines())
+    assert note.split()[0] == "c4,"
+
+
+def test_progress_counts_rows(lake: Path, tmp_path: Path) -> None:
+    output = tmp_path / "big.parquet"
+    code, shown = on_terminal("fv", "read", "all_big", "--output", output, "--store", lake)
+    assert code == 0
+    assert " rows" in shown.split(str(output))[0]
+    assert f"{BIG:,} rows in" in shown
+    assert "rows/s" in shown
+    assert pa.parquet.read_metadata(output).num_rows == BIG
+
+    with hr.connect(tmp_path / "own") as fs:
+        fs.create_feature_group("copy", primary_key=["id"], event_time="seen")
+    code, shown = on_terminal("fg", "insert", "copy", output, "--mode", "append", "--store", tmp_path / "own")
+    assert code == 0
+    assert "commit" in shown
+    assert f"read {BIG:,} rows in" in shown
+
+
+def test_a_file_gets_no_progress(lake: Path, tmp_path: Path) -> None:
+    ran = headrace("fv", "read", "all_big", "--output", tmp_path / "big.arrow", "--store", lake)
+    assert (ran.code, ran.err) == (0, "")
+    assert len(ran.lines) == 1

@@ -1,0 +1,157 @@
+"""Commands that change a store."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import headrace as hr
+from cli.conftest import CLEAN, Ran, at, headrace
+
+ROWS = [
+    {"origin": "JFK", "seen": at("10:00"), "temp": 1.5},
+    {"origin": "LGA", "seen": at("10:00"), "temp": None},
+]
+
+
+def stored(fs: hr.FeatureStore, name: str = "weather") -> list[dict]:
+    return fs.get_feature_group(name).read().to_arrow().sort_by([("origin", "ascending")]).to_pylist()
+
+
+def test_from_nothing_to_rows(tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    assert headrace("init", root, "--json").json == {"store": str(root), "made": True}
+    again = headrace("init", root)
+    assert again.lines[0] == f"there is a store already in {root}"
+    assert "headrace fg create" in again.out
+
+    made = headrace(
+        "fg", "create", "weather@v2", "--primary-key", "origin", "--primary-key", "station", "--event-time", "seen",
+        "--created-time", "made", "--partition-by", "origin", "--ttl", "90m", "--min-age", "1m", "--tag", "team=met",
+        "--description", "readings", "--json", "--store", root,
+    ).json  # fmt: skip
+    expected = {
+        "name": "weather", "version": 2, "primary_key": ["origin", "station"], "event_time": "seen",
+        "created_time": "made", "ttl": "90m", "tags": {"team": "met"}, "description": "readings", "columns": [],
+    }  # fmt: skip
+    assert expected.items() <= made.items()
+    assert headrace("fg", "create", "weather@v2", "--primary-key", "origin", "--store", root).code == 6
+    assert (
+        headrace("fg", "show", "weather", "--store", root).lines[-1]
+        == "no columns yet: the first insert sets them"
+    )
+    assert headrace("fg", "history", "weather", "--store", root).lines == ["nothing was inserted yet"]
+
+
+def test_files_are_inserted_in_one_commit(
+    own: hr.FeatureStore, on_own: Callable[..., Ran], tmp_path: Path
+) -> None:
+    pa.parquet.write_table(pa.Table.from_pylist(ROWS[:1]), tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_text("seen,temp,origin\n2013-01-01T10:00:00Z,,LGA\n")
+    told = on_own("fg", "insert", "weather", tmp_path / "a.parquet", tmp_path / "b.csv")
+    assert told.lines[0] == "weather@v1 at snapshot 0: 2 inserted, 0 updated, 0 deleted"
+    assert told.lines[1].startswith("read 2 rows in ")
+    assert told.err == ""
+    assert stored(own) == ROWS
+
+    (tmp_path / "c.jsonl").write_text(
+        '{"origin": "JFK", "seen": "2013-01-01T10:00Z", "temp": 3}\n{"origin": "EWR", "seen": "2013-01-01T10:00Z", "temp": 4}\n'
+    )
+    commit = on_own("fg", "insert", "weather@v1", tmp_path / "c.jsonl", "--json").json
+    assert (
+        commit.items()
+        >= {"feature_group": "weather@v1", "snapshot": 1, "rows_inserted": 1, "rows_updated": 1}.items()
+    )
+    assert [row["temp"] for row in stored(own)] == [4.0, 3.0, None]
+
+
+def test_an_arrow_stream_is_inserted_from_stdin(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    arguments = ("fg", "insert", "weather", "-", "--mode", "append", "--idempotency-key", "monday", "--json")
+    first = on_own(*arguments, stdin=sink.getvalue()).json
+    assert on_own(*arguments, stdin=sink.getvalue()).json == first
+    assert stored(own) == ROWS
+
+
+def test_bad_rows_are_refused_and_change_nothing(
+    own: hr.FeatureStore, on_own: Callable[..., Ran], tmp_path: Path
+) -> None:
+    own.get_feature_group("weather").insert(ROWS)
+    (tmp_path / "bad.csv").write_text(
+        "origin,seen,temp\nEWR,2013-01-01T10:00:00Z,1\n,2013-01-01T11:00:00Z,2\n"
+    )
+    told = on_own("fg", "insert", "weather", tmp_path / "bad.csv")
+    assert (told.code, told.out) == (5, "")
+    assert told.err == "NULL_KEYS: weather@v1: 'origin' is null in 1 row(s), first in row 1\n"
+
+    (tmp_path / "bad.csv").write_text(
+        "origin,seen,temp\nEWR,2013-01-01T10:00:00Z,1\nEWR,2013-01-01T10:00:00Z,warm\n"
+    )
+    error = on_own("fg", "insert", "weather", tmp_path / "bad.csv", "--json").error
+    assert error["code"] == "BAD_DATA"
+    assert "Row #3: CSV conversion error to double: invalid value 'warm'" in error["message"]
+    assert error["details"] == {"file": str(tmp_path / "bad.csv")}
+    assert stored(own) == ROWS
+
+
+def test_an_interrupted_insert_changes_nothing(own: hr.FeatureStore, tmp_path: Path) -> None:
+    weather = own.get_feature_group("weather")
+    weather.insert(ROWS)
+    command = [
+        sys.executable,
+        "-m",
+        "headrace",
+        "fg",
+        "insert",
+        "weather",
+        "-",
+        "--store",
+        str(tmp_path / "own"),
+    ]
+    rows = pa.Table.from_pylist([{**ROWS[0], "origin": f"{i:08}"} for i in range(50_000)])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        stream = pa.ipc.new_stream(process.stdin, rows.schema)
+        stream.write_table(rows)  # returns when most of it was read, being more than a pipe holds
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read().decode() == "CANCELLED: interrupted\n"
+        process.stdin.close()
+    assert stored(own) == ROWS
+    assert len(weather.history()) == 1
+
+
+def test_a_date_as_event_time_brings_a_warning(on_own: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "days.csv").write_text("origin,seen\nJFK,2013-01-01\n")
+    told = on_own("fg", "insert", "weather", tmp_path / "days.csv")
+    assert told.code == 0
+    assert told.err.startswith("warning: weather@v1: event time 'seen' is a date")
+
+
+def test_delete(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
+    group = own.get_feature_group("weather")
+    group.insert(ROWS)
+    own.create_feature_view("view", group.select("temp"))
+    told = on_own("fg", "delete", "weather")
+    assert told.code == 2
+    assert (
+        told.err
+        == "INVALID_ARGUMENT: delete takes one version of weather\nhint: name it, such as weather@v1\n"
+    )
+    assert on_own("fg", "delete", "weather@v1", "--json").error["code"] == "CONFLICT"
+    assert on_own("fg", "delete", "weather@v1", "--force", "--json").json == {"deleted": "weather@v1"}
+    with pytest.raises(hr.NotFound):
+        own.get_feature_group("weather")

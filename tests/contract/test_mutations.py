@@ -1,0 +1,189 @@
+"""Breaks the planner on purpose, in ways that planners do break, and expects the reference to notice.
+
+Each mutation rewrites the statements, or the plan, of an embedded store as it is read. One that no example
+tells from the real thing would mean that the property test proves nothing about it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+import pyarrow as pa
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from contract.cases import Case, cases
+from contract.driver import check
+from headrace.planning.duckdb_sql import SPINE_ROW, Program
+from headrace.planning.plan import Plan
+from headrace.service import reading
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning")
+
+Rewrite = Callable[[exp.Expression], exp.Expression]
+
+
+def rewrite_sql(patch: pytest.MonkeyPatch, rewrite: Rewrite) -> None:
+    """Every statement of every read goes through `rewrite`, node by node."""
+    real = reading.render
+
+    def change(sql: str) -> str:
+        return sqlglot.parse_one(sql, dialect="duckdb").transform(rewrite).sql(dialect="duckdb")
+
+    def render(*arguments: Any) -> Program:
+        program = real(*arguments)
+        return dataclasses.replace(
+            program, stages=tuple(map(change, program.stages)), query=change(program.query)
+        )
+
+    patch.setattr(reading, "render", render)
+
+
+def rewrite_lookups(patch: pytest.MonkeyPatch, **changes: Any) -> None:
+    real = reading.make_plan
+
+    def make_plan(*arguments: Any) -> Plan:
+        plan = real(*arguments)
+        return dataclasses.replace(
+            plan, lookups=tuple(dataclasses.replace(x, **changes) for x in plan.lookups)
+        )
+
+    patch.setattr(reading, "make_plan", make_plan)
+
+
+def nothing(patch: pytest.MonkeyPatch) -> None:
+    rewrite_sql(patch, lambda node: node)
+
+
+def at_or_before_made_before(patch: pytest.MonkeyPatch) -> None:
+    def rewrite(node: exp.Expression) -> exp.Expression:
+        in_asof = isinstance(node, exp.GTE) and isinstance(node.find_ancestor(exp.Join, exp.Select), exp.Join)
+        return exp.GT(this=node.this, expression=node.expression) if in_asof else node
+
+    rewrite_sql(patch, rewrite)
+
+
+def keys_concatenated(patch: pytest.MonkeyPatch) -> None:
+    def rewrite(node: exp.Expression) -> exp.Expression:
+        on = node.args.get("on") if isinstance(node, exp.Join) else None
+        parts = list(on.flatten()) if isinstance(on, exp.And) else [on]
+        keys = [part for part in parts if isinstance(part, exp.EQ) and "k_" in part.expression.name]
+        if len(keys) < 2:
+            return node
+        sides = [
+            exp.Concat(expressions=[getattr(key, side).copy() for key in keys])
+            for side in ("this", "expression")
+        ]
+        rest = [part.copy() for part in parts if part not in keys]
+        node.set("on", exp.and_(exp.EQ(this=sides[0], expression=sides[1]), *rest))
+        return node
+
+    rewrite_sql(patch, rewrite)
+
+
+def null_keys_matched(patch: pytest.MonkeyPatch) -> None:
+    def rewrite(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.EQ) and "k_" in node.expression.name:
+            return exp.NullSafeEQ(this=node.this, expression=node.expression)
+        return node
+
+    rewrite_sql(patch, rewrite)
+
+
+def rows_identified_by_their_keys(patch: pytest.MonkeyPatch) -> None:
+    real = reading.engine_spine
+
+    def engine_spine(*arguments: Any) -> tuple[pa.Table, bool]:
+        spine, nanos = real(*arguments)
+        keys = ["".join(map(str, row.values())) for row in spine.drop_columns([SPINE_ROW]).to_pylist()]
+        first = pa.array([keys.index(key) for key in keys], spine.schema.field(SPINE_ROW).type)
+        return spine.set_column(spine.schema.get_field_index(SPINE_ROW), SPINE_ROW, first), nanos
+
+    patch.setattr(reading, "engine_spine", engine_spine)
+
+
+def nothing_deduplicated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reading.Reader, "_is_unique", lambda *_: True)
+
+
+def ties_decided_the_wrong_way(patch: pytest.MonkeyPatch) -> None:
+    def rewrite(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Ordered) and node.args.get("desc"):
+            node.set("desc", False)
+        return node
+
+    rewrite_sql(patch, rewrite)
+
+
+def order_lost(patch: pytest.MonkeyPatch) -> None:
+    def rewrite(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Select) and node.args.get("order"):
+            node.set(
+                "order", exp.Order(expressions=[exp.Ordered(this=exp.column("n", table="r"), desc=True)])
+            )
+        return node
+
+    rewrite_sql(patch, rewrite)
+
+
+def no_ttl(patch: pytest.MonkeyPatch) -> None:
+    rewrite_lookups(patch, max_age=None)
+
+
+def no_min_age(patch: pytest.MonkeyPatch) -> None:
+    rewrite_lookups(patch, min_age=0)
+
+
+def known_at_ignored(patch: pytest.MonkeyPatch) -> None:
+    rewrite_lookups(patch, cut=None)
+
+
+def inner_made_left(patch: pytest.MonkeyPatch) -> None:
+    rewrite_lookups(patch, how="left")
+
+
+MUTATIONS = [
+    at_or_before_made_before,
+    keys_concatenated,
+    null_keys_matched,
+    rows_identified_by_their_keys,
+    nothing_deduplicated,
+    ties_decided_the_wrong_way,
+    order_lost,
+    no_ttl,
+    no_min_age,
+    known_at_ignored,
+    inner_made_left,
+]
+
+
+def mismatch(store: Any, examples: int) -> AssertionError | None:
+    """The first difference from the reference; errors of the store are no difference, and come out."""
+
+    @hypothesis.settings(
+        max_examples=examples, phases=[hypothesis.Phase.generate], database=None, report_multiple_bugs=False
+    )
+    @hypothesis.given(cases())
+    def run(case: Case) -> None:
+        check(store, case)
+
+    try:
+        run()
+    except AssertionError as difference:
+        return difference
+    return None
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+def test_the_reference_notices(embedded_store, monkeypatch, mutation):
+    mutation(monkeypatch)
+    assert mismatch(embedded_store, 300) is not None
+
+
+def test_the_rewriting_alone_changes_nothing(embedded_store, monkeypatch):
+    nothing(monkeypatch)
+    assert mismatch(embedded_store, 20) is None
