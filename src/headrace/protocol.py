@@ -13,7 +13,14 @@ import msgspec
 import pyarrow as pa
 
 from headrace.errors import HeadraceError, InternalError, error_types
-from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
+from headrace.model.definition import (
+    Commit,
+    Group,
+    GroupDefinition,
+    ViewDefinition,
+    read_schema,
+    write_schema,
+)
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
 
@@ -119,9 +126,18 @@ class Hello(msgspec.Struct, frozen=True):
     project: str = "default"
 
 
-class CreateGroup(msgspec.Struct, frozen=True):
+class GroupBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A feature group, with its schema as Arrow IPC."""
+
     definition: GroupDefinition
     schema_ipc: bytes | None = None
+
+    @classmethod
+    def of(cls, group: Group) -> GroupBody:
+        return cls(group.definition, None if group.schema is None else write_schema(group.schema))
+
+    def group(self) -> Group:
+        return Group(self.definition, None if self.schema_ipc is None else read_schema(self.schema_ipc))
 
 
 class Named(msgspec.Struct, frozen=True, omit_defaults=True):

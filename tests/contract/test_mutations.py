@@ -181,7 +181,7 @@ def mismatch(store: Any, examples: int) -> AssertionError | None:
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_the_reference_notices(embedded_store, monkeypatch, mutation):
     mutation(monkeypatch)
-    assert mismatch(embedded_store, 300) is not None
+    assert mismatch(embedded_store, 100) is not None
 
 
 def test_the_rewriting_alone_changes_nothing(embedded_store, monkeypatch):

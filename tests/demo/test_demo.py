@@ -38,10 +38,9 @@ def wait_for_service(root: Path, demo: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Of a run in the folder that an earlier one left behind."""
-    root = tmp_path_factory.mktemp("demo") / "lake"
+def test_a_whole_run(tmp_path: Path) -> None:
+    """In the folder that an earlier run left behind."""
+    root = tmp_path / "lake"
     clear_folder(root)
     with hr.connect(root, project="demo") as fs:
         fs.create_feature_group("flights", primary_key=["something_else"])
@@ -52,10 +51,20 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert demo.returncode == 0, err.decode()
     assert not (root / "left-behind").exists()
     assert services(root) == []
-    return json.loads(out)
+
+    report = json.loads(out)
+    check_steps(report)
+    check_matches(report)
+    check_errors(report)
+    check_first_rows(report)
+    assert report["checked"] == 500
+    assert Path(report["plot"]).read_bytes().startswith(b"\x89PNG")
+    with hr.connect(report["root"], project="demo") as fs:
+        assert {group.name for group in fs.list_feature_groups()} == {"flights", "weather", "plane_legs"}
+        assert fs.get_feature_view("delays").labels == ("arr_delay",)
 
 
-def test_the_steps_say_rows_and_seconds(report: dict[str, Any]) -> None:
+def check_steps(report: dict[str, Any]) -> None:
     rows = {step["name"]: step["rows"] for step in report["steps"]}
     assert rows["write flights"] == rows["read the training set"] == 336_776
     assert rows["write weather"] == 26_115
@@ -66,7 +75,7 @@ def test_the_steps_say_rows_and_seconds(report: dict[str, Any]) -> None:
     assert report["seconds"] >= sum(step["seconds"] for step in report["steps"])
 
 
-def test_groups_say_match_rate_and_age(report: dict[str, Any]) -> None:
+def check_matches(report: dict[str, Any]) -> None:
     weather, legs = report["matches"]
     assert (weather["group"], legs["group"]) == ("weather", "plane_legs")
     assert (weather["matched"], legs["matched"]) == (335_875, 330_139)
@@ -76,31 +85,18 @@ def test_groups_say_match_rate_and_age(report: dict[str, Any]) -> None:
     assert legs["age_median"] < legs["age_p95"] < legs["age_max"]
 
 
-def test_the_model_beats_the_naive_answers(report: dict[str, Any]) -> None:
+def check_errors(report: dict[str, Any]) -> None:
+    """The model is better than the naive answers, each month."""
     assert [error["month"] for error in report["errors"]] == ["October", "November", "December", None]
     for error in report["errors"]:
         assert error["model"] < error["median"] < error["last_leg"]
 
 
-def test_it_checked_by_brute_force(report: dict[str, Any]) -> None:
-    assert report["checked"] == 500
-
-
-def test_the_first_rows_hold_nothing_from_the_future(report: dict[str, Any]) -> None:
+def check_first_rows(report: dict[str, Any]) -> None:
     assert len(report["first_rows"]) == 5
     for row in report["first_rows"]:
         assert row["sched_dep"] >= (row["wx_observed_at"] or "")
         assert row["sched_dep"] >= (row["prev_landed_at"] or "")
-
-
-def test_the_plot_is_a_picture(report: dict[str, Any]) -> None:
-    assert Path(report["plot"]).read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_lake_stays_to_be_used(report: dict[str, Any]) -> None:
-    with hr.connect(report["root"], project="demo") as fs:
-        assert {group.name for group in fs.list_feature_groups()} == {"flights", "weather", "plane_legs"}
-        assert fs.get_feature_view("delays").labels == ("arr_delay",)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -227,7 +227,7 @@ class FeatureGroup:
 
     def _current(self) -> Group:
         """The group, asked for again while it has no schema: somebody else may have inserted first."""
-        if self._group.schema_ipc is None:
+        if self._group.schema is None:
             self._group = self._backend.get_group(self.name, self.version)
         return self._group
 

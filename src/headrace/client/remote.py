@@ -27,14 +27,14 @@ from headrace.errors import (
     Unavailable,
     Unsupported,
 )
-from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
 
 Answer = TypeVar("Answer")
 
 _HELLO = Decoder(protocol.Hello)
-_GROUP, _GROUPS = Decoder(Group), Decoder(list[Group])
+_GROUP, _GROUPS = Decoder(protocol.GroupBody), Decoder(list[protocol.GroupBody])
 _VIEW, _VIEWS = Decoder(ViewDefinition), Decoder(list[ViewDefinition])
 _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
@@ -68,20 +68,19 @@ class RemoteBackend:
         self._ask("hello", protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project), _HELLO)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
-        body = protocol.CreateGroup(definition, None if schema is None else write_schema(schema))
-        return self._ask("create_group", body, _GROUP)
+        return self._ask("create_group", protocol.GroupBody.of(Group(definition, schema)), _GROUP).group()
 
     def get_group(self, name: str, version: int | None) -> Group:
-        return self._ask("get_group", protocol.Named(name, version), _GROUP)
+        return self._ask("get_group", protocol.Named(name, version), _GROUP).group()
 
     def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
-        return self._ask("list_groups", protocol.Listing(name, tags), _GROUPS)
+        return [body.group() for body in self._ask("list_groups", protocol.Listing(name, tags), _GROUPS)]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
         self._ask("delete_group", protocol.Named(name, version, force), _NOTHING)
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
-        return self._ask("set_group_tags", protocol.SetTags(name, version, tags), _GROUP)
+        return self._ask("set_group_tags", protocol.SetTags(name, version, tags), _GROUP).group()
 
     def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
         return self._ask("outcome", protocol.Outcome(ref, idempotency_key), _MAYBE_COMMIT)

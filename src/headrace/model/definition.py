@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 from typing import Literal
 
@@ -43,15 +44,12 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return (*self.primary_key, self.event_time) if self.event_time else self.primary_key
 
 
-class Group(msgspec.Struct, frozen=True):
+@dataclasses.dataclass(frozen=True)
+class Group:
     """A feature group as it is now: its definition, and its schema once it has one."""
 
     definition: GroupDefinition
-    schema_ipc: bytes | None
-
-    @property
-    def schema(self) -> pa.Schema | None:
-        return None if self.schema_ipc is None else read_schema(self.schema_ipc)
+    schema: pa.Schema | None
 
 
 class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

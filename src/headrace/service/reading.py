@@ -12,10 +12,10 @@ from headrace.engine.duck import Engine, Session, translated
 from headrace.errors import AmbiguousRows, InvalidArgument, SnapshotNotFound
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.model.definition import Group, ViewDefinition, read_schema, write_schema
+from headrace.model.definition import Group, GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.expression_sql import identifier
 from headrace.model.name import parse_reference
-from headrace.model.query import Join, Query, Source, groups_of
+from headrace.model.query import Join, Query, Source, Step, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import Resolved, check_labels, resolve
 from headrace.planning.duckdb_sql import (
@@ -40,18 +40,18 @@ class Reader:
     """Reads of one project.
 
     Args:
-        group: gives a feature group and its table by name and version.
+        table: gives a feature group and its table's log by name and version.
         view: gives a feature view by name and version.
     """
 
     def __init__(
         self,
         engine: Engine,
-        group: Callable[[str, int | None], tuple[Group, DeltaLog]],
+        table: Callable[[str, int | None], tuple[GroupDefinition, DeltaLog]],
         view: Callable[[str, int | None], ViewDefinition],
     ) -> None:
         self.engine = engine
-        self._group = group
+        self._table = table
         self._view = view
         self._unique: dict[tuple[str, int, tuple[str, ...]], bool] = {}
 
@@ -64,14 +64,13 @@ class Reader:
             raise InvalidArgument("a read needs a query or a feature view")
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
-        groups = {ref: self._group(*parse_reference(ref)) for ref in groups_of(query)}
-        resolved = resolve(query, {ref: group for ref, (group, _) in groups.items()})
+        tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}
+        pinned, snapshots = _pin(query, lambda source: _snapshot(source, tables[source.group][1], as_of, now))
+        resolved = resolve(query, _groups(tables, snapshots))
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
-        logs = {ref: log for ref, (_, log) in groups.items()}
-        pinned = _pin(query, lambda source: _version(source, logs[source.group], as_of, now))
         request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now)
-        plan = make_plan(request, resolved, request.spine_schema and read_schema(request.spine_schema))
+        plan = make_plan(request, resolved, _schema(request.spine_schema))
         names = [f.name for f in resolved.fields]
         held = set(plan.schema.names)
         return Prepared(
@@ -105,17 +104,13 @@ class Reader:
 
     def _plan(self, request: ReadRequest) -> tuple[Plan, dict[int, Snapshot]]:
         """The plan of a pinned request, and the snapshot of each side that it scans."""
-        assert request.query is not None
-        groups = {ref: self._group(*parse_reference(ref)) for ref in groups_of(request.query)}
-        resolved = resolve(request.query, {ref: group for ref, (group, _) in groups.items()})
-        plan = make_plan(request, resolved, request.spine_schema and read_schema(request.spine_schema))
-        snapshots = {}
-        for side in plan.scans:
-            source = resolved.sides[side].source
-            if source.snapshot is None:
-                raise InvalidArgument("the read is not prepared: its snapshots are not pinned")
-            snapshots[side] = groups[source.group][1].at(source.snapshot)
-        return plan, snapshots
+        if request.query is None:
+            raise InvalidArgument("the read is not prepared: it names no query")
+        tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(request.query)}
+        pinned, found = _pin(request.query, lambda source: _pinned(source, tables[source.group][1]))
+        resolved = resolve(pinned, _groups(tables, found))
+        plan = make_plan(request, resolved, _schema(request.spine_schema))
+        return plan, {side: found[resolved.sides[side].source] for side in plan.scans}
 
     def facts(
         self,
@@ -247,16 +242,40 @@ class Running:
         return facts, program
 
 
-def _pin(query: Query, version: Callable[[Source], int]) -> Query:
-    source = Source(query.source.group, snapshot=version(query.source))
-    steps = tuple(
-        msgspec.structs.replace(step, right=_pin(step.right, version)) if isinstance(step, Join) else step
-        for step in query.steps
-    )
-    return Query(source, steps)
+def _schema(ipc: bytes | None) -> pa.Schema | None:
+    return None if ipc is None else read_schema(ipc)
 
 
-def _version(source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime) -> int:
+def _pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
+    """The query with a snapshot's number in every source, and the snapshots; a table without any stays open."""
+    found = snapshot(query.source)
+    source = query.source if found is None else Source(query.source.group, snapshot=found.version)
+    snapshots = {} if found is None else {source: found}
+    steps: list[Step] = []
+    for step in query.steps:
+        if isinstance(step, Join):
+            right, more = _pin(step.right, snapshot)
+            step = msgspec.structs.replace(step, right=right)
+            snapshots |= more
+        steps.append(step)
+    return Query(source, tuple(steps)), snapshots
+
+
+def _groups(
+    tables: dict[str, tuple[GroupDefinition, DeltaLog]], snapshots: dict[Source, Snapshot]
+) -> dict[str, Group]:
+    """Each group with the columns of the newest of its snapshots that are read."""
+    newest: dict[str, Snapshot] = {}
+    for source, snapshot in snapshots.items():
+        if source.group not in newest or newest[source.group].version < snapshot.version:
+            newest[source.group] = snapshot
+    return {
+        ref: Group(definition, newest[ref].schema if ref in newest else None)
+        for ref, (definition, _) in tables.items()
+    }
+
+
+def _snapshot(source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime) -> Snapshot | None:
     time = source.timestamp or as_of
     if time is not None and time > now:
         raise InvalidArgument(
@@ -264,15 +283,16 @@ def _version(source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.d
         )
     try:
         if source.snapshot is not None:
-            return log.at(source.snapshot).version
-        if time is not None:
-            return log.version_at(time)
+            return log.at(source.snapshot)
+        return log.newest() if time is None else log.at(log.version_at(time))
     except SnapshotNotFound as error:
         raise SnapshotNotFound(f"{source.group}: {error.message}") from None
-    newest = log.newest()
-    if newest is None:
-        raise SnapshotNotFound(f"{source.group} has no snapshot yet", hint="insert rows first")
-    return newest.version
+
+
+def _pinned(source: Source, log: DeltaLog) -> Snapshot:
+    if source.snapshot is None:
+        raise InvalidArgument(f"the read is not prepared: {source.group} is pinned to no snapshot")
+    return log.at(source.snapshot)
 
 
 def _snapshots(query: Query) -> dict[str, int]:

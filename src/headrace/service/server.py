@@ -210,18 +210,15 @@ def _delete_rows(store: ProjectStore, body: protocol.DeleteRows) -> object:
     return store.delete_rows(body.ref, keys, body.condition, body.idempotency_key)
 
 
+_body = protocol.GroupBody.of
+
 _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "hello": (protocol.Hello, _hello),
-    "create_group": (
-        protocol.CreateGroup,
-        lambda s, b: s.create_group(
-            b.definition, None if b.schema_ipc is None else read_schema(b.schema_ipc)
-        ),
-    ),
-    "get_group": (protocol.Named, lambda s, b: s.get_group(b.name, b.version)),
-    "list_groups": (protocol.Listing, lambda s, b: s.list_groups(b.name, b.tags)),
+    "create_group": (protocol.GroupBody, lambda s, b: _body(s.create_group(b.definition, b.group().schema))),
+    "get_group": (protocol.Named, lambda s, b: _body(s.get_group(b.name, b.version))),
+    "list_groups": (protocol.Listing, lambda s, b: [_body(g) for g in s.list_groups(b.name, b.tags)]),
     "delete_group": (protocol.Named, lambda s, b: s.delete_group(b.name, b.version, b.force)),
-    "set_group_tags": (protocol.SetTags, lambda s, b: s.set_group_tags(b.name, b.version, b.tags)),
+    "set_group_tags": (protocol.SetTags, lambda s, b: _body(s.set_group_tags(b.name, b.version, b.tags))),
     "create_view": (ViewDefinition, lambda s, b: s.create_view(b)),
     "get_view": (protocol.Named, lambda s, b: s.get_view(b.name, b.version)),
     "list_views": (protocol.Listing, lambda s, b: s.list_views(b.name, b.tags)),

@@ -12,7 +12,7 @@ from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.errors import InvalidArgument
 from headrace.formats.delta import DeltaLog
-from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
 from headrace.model.query import groups_of
@@ -71,7 +71,7 @@ class ProjectStore:
     def __init__(self, store: Store, project: str) -> None:
         self._store = store
         self._project = project
-        self._reader = Reader(store.engine, self._group, self.get_view)
+        self._reader = Reader(store.engine, self._table, self.get_view)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
@@ -85,7 +85,7 @@ class ProjectStore:
         return self._with_schema(made)
 
     def get_group(self, name: str, version: int | None) -> Group:
-        return self._group(name, version)[0]
+        return self._with_schema(self._store.registry.get_group(self._project, name, version))
 
     def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
         return [self._with_schema(d) for d in self._store.registry.list_groups(self._project, name, tags)]
@@ -102,7 +102,7 @@ class ProjectStore:
         return self._writer(ref).insert(rows, mode, _write_id(idempotency_key))
 
     def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
-        _, log = self._group(*parse_reference(ref))
+        _, log = self._table(*parse_reference(ref))
         return log.committed(_write_id(idempotency_key))
 
     def delete_rows(
@@ -111,12 +111,12 @@ class ProjectStore:
         return self._writer(ref).delete(keys, condition, _write_id(idempotency_key))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
-        _, log = self._group(*parse_reference(ref))
+        _, log = self._table(*parse_reference(ref))
         return log.history(limit)
 
     def create_view(self, definition: ViewDefinition) -> ViewDefinition:
         check_name("feature view", definition.name)
-        groups = {ref: self._group(*parse_reference(ref))[0] for ref in groups_of(definition.query)}
+        groups = {ref: self.get_group(*parse_reference(ref)) for ref in groups_of(definition.query)}
         check_labels(resolve(definition.query, groups), definition.labels)
         return self._store.registry.create_view(self._project, definition)
 
@@ -150,18 +150,17 @@ class ProjectStore:
     def close(self) -> None:
         """The store is closed by who opened it."""
 
-    def _group(self, name: str, version: int | None) -> tuple[Group, DeltaLog]:
+    def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, DeltaLog]:
         definition = self._store.registry.get_group(self._project, name, version)
-        log = self._store.log(definition.location)
-        return self._with_schema(definition), log
+        return definition, self._store.log(definition.location)
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
         newest = self._store.log(definition.location).newest()
-        return Group(definition, None if newest is None else write_schema(newest.schema))
+        return Group(definition, None if newest is None else newest.schema)
 
     def _writer(self, ref: str) -> Writer:
-        group, log = self._group(*parse_reference(ref))
-        return Writer(group.definition, log, self._store.engine, self._store.storage)
+        definition, log = self._table(*parse_reference(ref))
+        return Writer(definition, log, self._store.engine, self._store.storage)
 
 
 def _write_id(idempotency_key: str) -> str:
