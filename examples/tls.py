@@ -1,4 +1,4 @@
-"""TLS: a service with a certificate, and clients that check it."""
+"""TLS: a service with a certificate, and clients that check it. Needs `cryptography`, to make certificates."""
 
 import datetime as dt
 import ipaddress

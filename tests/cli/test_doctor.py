@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from cli.conftest import Ran, headrace
+from cli.helpers import Ran, headrace
 from headrace.cli.doctor import _within
 from headrace.registry import migration
 from headrace.registry.database import Database

@@ -176,5 +176,5 @@ def test_csv_cannot_hold_everything(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
-    with pytest.raises(hr.InvalidArgument, match="cannot write .*: No such file"):
+    with pytest.raises(hr.InvalidArgument, match=r"cannot write .*: No such file"):
         write_rows(TABLE.to_reader(), str(tmp_path / "missing" / "a.csv"), lambda rows: None)

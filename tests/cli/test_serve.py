@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from cli.conftest import BIG, CLEAN, headrace
+from cli.helpers import BIG, CLEAN, headrace
 from conftest import Server, start_server
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import headrace as hr
-from cli.conftest import BIG, CLEAN, headrace
+from cli.helpers import BIG, CLEAN, headrace
 
 
 def on_terminal(*arguments: object, columns: int = 100) -> tuple[int, str]:

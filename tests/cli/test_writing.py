@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import headrace as hr
-from cli.conftest import CLEAN, Ran, at, headrace
+from cli.helpers import CLEAN, Ran, at, headrace
 
 ROWS = [
     {"origin": "JFK", "seen": at("10:00"), "temp": 1.5},

@@ -19,7 +19,9 @@ from reference.table import UNLIMITED, Table
 
 TIME = pa.timestamp("us", tz="UTC")
 NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
-INSTANTS = [NOON + dt.timedelta(minutes=m, microseconds=us) for m in (0, 1, 2, 5) for us in (0, 1)]
+INSTANTS = [
+    NOON + dt.timedelta(minutes=m, microseconds=us) for m, us in ((0, 0), (1, 0), (1, 1), (2, 0), (5, 0))
+]
 LATER = [*INSTANTS, NOON + dt.timedelta(minutes=6), NOON + dt.timedelta(hours=13)]
 DAYS = [dt.date(2024, 2, 29), dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
 AGES = [
@@ -34,8 +36,8 @@ NO_AGE = dt.timedelta(0)
 # Logical names stand for what a column is; a naming says what it is called.
 DOMAINS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "id": (pa.int64(), [1, 2, 3, 4, 5, 6]),
-    "k": (pa.int64(), [1, 2]),
-    "s": (pa.string(), ["1", "12"]),
+    "k": (pa.int64(), [1, 11]),
+    "s": (pa.string(), ["1", "12", "2"]),
     "s2": (pa.string(), ["23", "3"]),
     "d": (pa.date32(), DAYS[:2]),
     "b": (pa.bool_(), [True, False]),
@@ -147,7 +149,7 @@ def cases(draw: st.DrawFn) -> Case:
     if choose.rarely(6):
         query.having = condition_on(choose, {name: result[name] for name in query.names})
     labels = [names["y"]] if names["y"] in query.names and choose.rarely(2) else []
-    calls = [call_of(choose, query, names, labels) for _ in range(choose.count(1, 3))]
+    calls = [call_of(choose, query, names, labels) for _ in range(choose.count(2, 4))]
     return Case(groups, query, calls, labels)
 
 
@@ -180,17 +182,29 @@ def group_of(choose: Chooser, name: str, names: dict[str, str], *, root: bool) -
         min_age=choose.one([NO_AGE, *AGES]) if timed and choose.rarely(6) else None,
     )
     writes = []
-    for _ in range(0 if choose.rarely(12) else choose.count(1, 3)):
-        mode = choose.one(["append", "append", "upsert", "upsert", "overwrite"])
-        rows = [
-            {names[c]: choose.value(DOMAINS[c][1], nulls=c not in (*key, "t", "day")) for c in columns}
-            for _ in range(choose.count(1, 7))
-        ]
+    for _ in range(0 if choose.rarely(12) else choose.one([1, 2, 2, 3])):
+        mode = choose.one(["append", "append", "append", "upsert", "upsert", "overwrite"])
+        rows = rows_of(choose, columns, key, time if timed else None)
+        rows = [{names[column]: value for column, value in row.items()} for row in rows]
         if mode != "append":
             rows = list({table.identity(row): row for row in rows}.values())
         table.write(mode, rows)
         writes.append((mode, rows))
     return Stored(table, {names[column]: DOMAINS[column][0] for column in columns}, writes)
+
+
+def rows_of(choose: Chooser, columns: list[str], key: list[str], time: str | None) -> list[dict[str, Any]]:
+    """Rows of a group. Some repeat the key of the one before, some its time as well, and so tie with it."""
+    rows: list[dict[str, Any]] = []
+    for _ in range(choose.count(2, 6)):
+        row = {
+            column: choose.value(DOMAINS[column][1], nulls=column not in (*key, time)) for column in columns
+        }
+        repeated = choose.one([[], key, [*key, *([time] if time else [])]])
+        if rows:
+            row |= {column: rows[-1][column] for column in repeated}
+        rows.append(row)
+    return rows
 
 
 def condition_on(choose: Chooser, columns: dict[str, pa.DataType], depth: int = 0) -> Condition:
@@ -212,7 +226,7 @@ def condition_on(choose: Chooser, columns: dict[str, pa.DataType], depth: int = 
 
 def _literals(type_: pa.DataType) -> list[Any]:
     if pa.types.is_integer(type_):
-        return [0, 1, 2, 5]
+        return [0, 1, 5, 11]
     if pa.types.is_string(type_):
         return ["1", "12", "3", "é", "", "' OR 1=1 --"]
     if pa.types.is_timestamp(type_):
@@ -260,7 +274,7 @@ def call_of(choose: Chooser, query: Query, names: dict[str, str], labels: list[s
     time = query.root.event_time
     call = Call()
     if choose.rarely(2):
-        call.known_at = choose.one([*(["event_time"] * 6 if time else []), *INSTANTS])
+        call.known_at = choose.one([*(["event_time"] * 6 if time else []), *LATER])
     ignores_time = any(join.point_in_time is False for join in query.joins)
     leaks_labels = any(label in join.selected for join in query.joins for label in labels)
     if time is None or ignores_time or leaks_labels or choose.rarely(6):

@@ -103,7 +103,7 @@ def answer(query: Query, call: Call) -> Answer:
         if not _within(time, call.start, call.end):
             continue
         outcomes = _outcomes(query, call, given, time)
-        kept = [row for row in outcomes if row is not None and holds(query.having, row)]
+        kept = [row for row, joined in outcomes if joined and holds(query.having, row)]
         if kept and len(outcomes) > 1:
             raise Ambiguous
         found.doubtful = found.doubtful or len(outcomes) > 1
@@ -111,27 +111,22 @@ def answer(query: Query, call: Call) -> Answer:
     return found
 
 
-def _outcomes(query: Query, call: Call, row: Row, time: Any) -> list[Row | None]:
-    """The row with the columns of every joined group, for every choice there is; None if an inner join drops it."""
+def _outcomes(query: Query, call: Call, row: Row, time: Any) -> list[tuple[Row, bool]]:
+    """The row with the columns of every joined group, and whether inner joins keep it: for every choice there is."""
     lookups = list(query.joins)
     lacking = [] if call.spine is None else _lacking(query, call)
     if lacking:
         own_key = [(name, name) for name in query.root.key]
         lookups.insert(0, Join(query.root, lacking, own_key, where=query.where, state=query.state))
     has_time = query.root.event_time is not None or call.event_time is not None
-    outcomes: list[Row | None] = [row]
+    outcomes = [(row, True)]
     for join in lookups:
-        widened: list[Row | None] = []
-        for outcome in outcomes:
-            for match in [] if outcome is None else _matches(join, outcome, time, has_time, call) or [None]:
-                if match is None and join.how == "inner":
-                    widened.append(None)
-                else:
-                    widened.append(
-                        outcome | {join.prefix + name: match and match[name] for name in join.selected}
-                    )
-            if outcome is None:
-                widened.append(None)
+        widened = []
+        for before, kept in outcomes:
+            matches = _matches(join, before, time, has_time, call)
+            kept = kept and (join.how == "left" or bool(matches))
+            for match in matches or [dict.fromkeys(join.table.columns)]:
+                widened.append((before | {join.prefix + name: match[name] for name in join.selected}, kept))
         outcomes = widened
     return outcomes
 

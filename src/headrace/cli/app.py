@@ -16,8 +16,6 @@ from headrace.cli.report import print_error, print_warning
 from headrace.config import debugging
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument
 
-_INTERRUPTED = 130
-
 app = noun("Feature groups on a lakehouse, point-in-time-correct training data, Arrow all the way.")
 app.command("init")(start.init)
 app.command("demo")(start.demo)
@@ -40,23 +38,30 @@ def run(command: typer.Typer, arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: print_warning(str(message), json)
-            code: int | None = command(list(arguments), prog_name="headrace", standalone_mode=False)
+            code = _invoke(command, arguments)
         sys.stdout.flush()
-        if code == _INTERRUPTED:
-            raise Cancelled("interrupted")
-        return code or 0
+        return code
     except BrokenPipeError:
         # Who reads has had enough. What is still buffered goes nowhere, or Python would complain when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except BaseException as error:
-        if isinstance(error, SystemExit):
-            raise
+    except (Exception, KeyboardInterrupt) as error:
         told = _as_ours(error)
         print_error(told, json)
         if debugging():
             traceback.print_exc()
         return told.exit_code
+
+
+def _invoke(command: typer.Typer, arguments: Sequence[str]) -> int:
+    """Typer's own `main` would take broken pipes and interrupts for itself."""
+    program = typer.main.get_command(command)
+    try:
+        with program.make_context("headrace", list(arguments)) as context:
+            program.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
+    return 0
 
 
 def _as_ours(error: BaseException) -> HeadraceError:

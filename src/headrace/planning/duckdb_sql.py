@@ -111,11 +111,7 @@ class _Renderer:
         columns = ["r.n"] if self.plan.spine else []
         columns += [self._value(place) for o in self.plan.outputs if (place := o.place) is not None]
         columns += [self._ambiguity(i) for i in self.ambiguous]
-        where = [self._matched(x) for x in self.plan.lookups if x.how == "inner"]
-        where += [
-            condition_sql(f.condition, lambda ref, f=f: self._value(f.places[ref]))  # type: ignore[misc]
-            for f in self.plan.filters
-        ]
+        where = self._where()
         query = f"SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(columns))} FROM {root}{joins}"
         if where:
             query += f" WHERE {' AND '.join(where)}"
@@ -124,6 +120,24 @@ class _Renderer:
         if self.plan.limit is not None:
             query += f" LIMIT {self.plan.limit}"
         return Program(tuple(stages), query, tuple(outputs), self.ambiguous)
+
+    def _where(self) -> list[str]:
+        """What drops rows of the result.
+
+        A row that found several rows at once stays, to be refused: whether it would be dropped may hang on
+        which of them the engine picked.
+        """
+        sure: list[str] = []
+        found = [self._matched(x) for x in self.plan.lookups if x.how == "inner"]
+        for bound in self.plan.filters:
+            places = bound.places
+            test = condition_sql(bound.condition, lambda ref, places=places: self._value(places[ref]))  # type: ignore[misc]
+            looked_up = any(p.side in self.lookups and not self.plan.from_spine(p) for p in places.values())
+            (found if looked_up else sure).append(test)
+        if found and self.ambiguous:
+            flags = " OR ".join(self._ambiguity(i) for i in self.ambiguous)
+            found = [f"((({' AND '.join(found)}) IS TRUE) OR {flags})"]
+        return sure + found
 
     def _root(self) -> str:
         plan = self.plan

@@ -119,14 +119,13 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         if options.start is not None or options.end is not None:
             raise InvalidArgument("the spine has no event time for start and end to bound")
 
+    if options.known_at_event_time and not timed:
+        raise InvalidArgument(
+            f"known_at='event_time' needs an event time, and {resolved.root.definition.ref} has none"
+        )
     outputs = _outputs(request, resolved, spine)
     if now is not None:
-        name = resolved.root.definition.event_time or ENTITY_TIME
-        outputs = (*outputs, Output(name, TIMESTAMP, None, call_time=True))
-        if name in [o.name for o in outputs[:-1]]:
-            raise NameClash(
-                f"column {name!r} stands where the time of the call would be shown", hint="rename it"
-            )
+        outputs = _show_call_time(outputs, resolved)
     needed = _needed(resolved, outputs)
     lookups = tuple(_lookups(request, resolved, spine, needed, timed))
     used = {lookup.side for lookup in lookups}
@@ -228,6 +227,16 @@ def _outputs(request: ReadRequest, resolved: Resolved, spine: Spine | None) -> t
         )
     looked_up = [Output(f.name, f.type, f.place) for f in fields if f.name not in held]
     return (*(Output(f.name, f.type, None) for f in given), *looked_up)
+
+
+def _show_call_time(outputs: tuple[Output, ...], resolved: Resolved) -> tuple[Output, ...]:
+    """The outputs with the time of the call in the place of the root's event time, or behind them."""
+    time = resolved.root.definition.event_time
+    kept = [o for o in outputs if o.place is None or o.place != Place(0, time or "")]
+    name = next((o.name for o in outputs if o not in kept), time or ENTITY_TIME)
+    if name.casefold() in [o.name.casefold() for o in kept]:
+        raise NameClash(f"column {name!r} stands where the time of the call is shown", hint="rename it")
+    return (*kept, Output(name, TIMESTAMP, None, call_time=True))
 
 
 def _needed(resolved: Resolved, outputs: Iterable[Output]) -> list[Place]:

@@ -1,0 +1,100 @@
+"""The data of the workloads, generated once: source tables as Parquet, and lakes that hold them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import headrace as hr
+from benchmarks.machine import package_digest
+
+DATA = Path(__file__).parent / "data"
+_UNFINISHED = ".unfinished"
+
+
+def tpch(scale: float, tables: Sequence[str]) -> dict[str, Path]:
+    """TPC-H tables by name, as Parquet files made by tpchgen-cli."""
+    command = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
+
+    def generate(folder: Path) -> None:
+        arguments = [
+            "--scale-factor",
+            f"{scale:g}",
+            "--tables",
+            ",".join(tables),
+            "--output-dir",
+            str(folder),
+        ]
+        subprocess.run([command, "parquet", *arguments, "--quiet"], check=True)
+
+    folder = _once(DATA / f"tpch-{'-'.join(sorted(tables))}-sf{scale:g}", generate)
+    return {table: folder / f"{table}.parquet" for table in tables}
+
+
+def generated(name: str, query: str) -> Path:
+    """A Parquet file with the rows of a DuckDB query, which must not depend on chance."""
+
+    def generate(folder: Path) -> None:
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute(f"COPY ({query}) TO '{folder / 'rows.parquet'}'")
+
+    return _once(DATA / name, generate) / "rows.parquet"
+
+
+def lake(name: str, write: Callable[[hr.FeatureStore], None]) -> Path:
+    """A lake that this version of Headrace wrote; another version, another lake."""
+
+    def generate(folder: Path) -> None:
+        with hr.connect(folder) as store:
+            write(store)
+
+    path = DATA / "lakes" / name / package_digest()
+    for old in path.parent.glob("*"):
+        if old != path and old.suffix != _UNFINISHED:
+            shutil.rmtree(old, ignore_errors=True)
+    return _once(path, generate)
+
+
+def scratch(folder: Path) -> Path:
+    """A copy of a lake that may be changed; it lasts until the next copy of the same one."""
+    path = DATA / "scratch" / folder.parent.name
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(folder, path)
+    return path
+
+
+def parts(path: Path, count: int) -> Iterator[pa.RecordBatchReader]:
+    """A Parquet file as `count` streams of about as many rows each."""
+    file = pq.ParquetFile(path)
+    groups = range(file.metadata.num_row_groups)
+    edges = [len(groups) * i // count for i in range(count + 1)]
+    for low, high in itertools.pairwise(edges):
+        if low < high:
+            batches = file.iter_batches(row_groups=list(groups[low:high]))
+            yield pa.RecordBatchReader.from_batches(file.schema_arrow, batches)
+
+
+def _once(path: Path, generate: Callable[[Path], None]) -> Path:
+    """The folder, generated unless it is there. One that was interrupted is not taken for whole."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}{_UNFINISHED}")
+        try:
+            unfinished.mkdir()
+            generate(unfinished)
+            with contextlib.suppress(OSError):  # another process was faster
+                unfinished.rename(path)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return path

@@ -1,0 +1,1 @@
+"""Feast, in an environment of its own."""

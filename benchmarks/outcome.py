@@ -1,0 +1,99 @@
+"""What the samples of a workload say."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from benchmarks.checksum import Checksum
+from benchmarks.median import Median, median
+from benchmarks.sample import Measure, Sample
+from benchmarks.workload import Case, Goal, Workload
+
+_TOLERANCE = 1.03
+
+
+@dataclasses.dataclass(frozen=True)
+class CaseOutcome:
+    """Args:
+    first: seconds of the first run of a fresh process.
+    ratio: to the baseline's wall time, round by round; None where there is none.
+    cpu: processor seconds a run, mean; a run may be shorter than the clock tick that counts them.
+    written: bytes a run, at most.
+    peak, service_peak: bytes of anonymous memory of both sides, and of the service; of fresh processes.
+    """
+
+    name: str
+    rows: int
+    checksum: Checksum | None
+    wall: Median
+    first: float
+    ratio: Median | None
+    cpu: float
+    written: int
+    peak: int
+    service_peak: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GoalOutcome:
+    """Met where the interval reaches the goal and the median is within 3 % of it."""
+
+    goal: Goal
+    reached: Median
+    met: bool
+
+
+def case_outcomes(workload: Workload, cases: Sequence[Case], samples: Sequence[Sample]) -> list[CaseOutcome]:
+    return [
+        _case_outcome(workload, case, [s for s in samples if s.case == case.name], samples)
+        for case in cases
+        if case.role == "measured"
+    ]
+
+
+def goal_outcomes(goals: Sequence[Goal], samples: Sequence[Sample]) -> list[GoalOutcome]:
+    found = []
+    for goal in goals:
+        reached = median(_values(goal, samples))
+        met = reached.low <= goal.most and reached.value <= _TOLERANCE * goal.most
+        found.append(GoalOutcome(goal, reached, met))
+    return found
+
+
+def _case_outcome(
+    workload: Workload, case: Case, own: Sequence[Sample], samples: Sequence[Sample]
+) -> CaseOutcome:
+    timed = [s for s in own if case.fresh or not s.first]
+    ratio = None
+    if workload.baseline is not None:
+        against = Goal(case.name, 0, way="ratio", against=workload.baseline)
+        ratio = median(_values(against, samples))
+    return CaseOutcome(
+        name=case.name,
+        rows=own[0].rows,
+        checksum=own[0].checksum,
+        wall=median([s.wall for s in timed]),
+        first=own[0].wall,
+        ratio=ratio,
+        cpu=sum(s.cpu for s in timed) / len(timed),
+        written=max(s.written for s in own),
+        peak=max(s.peak or 0 for s in own),
+        service_peak=max(s.service_peak or 0 for s in own),
+    )
+
+
+def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:
+    """What the goal is about, a value a round."""
+    own = _rounds(goal.case, goal.measure, samples)
+    if goal.against is None:
+        return list(own.values())
+    other = _rounds(goal.against, goal.measure, samples)
+    both = [(own[n], other[n]) for n in own if n in other]
+    return [a / b if goal.way == "ratio" else a - b for a, b in both]
+
+
+def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> dict[int, float]:
+    """A case's values by round: times of warm processes, memory of fresh ones."""
+    wanted = [s for s in samples if s.case == case and (measure != "wall" or not s.first)]
+    return {s.number: value for s in wanted if (value := s.value(measure)) is not None}

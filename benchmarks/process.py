@@ -1,0 +1,126 @@
+"""The harness's side of the process in which one case runs."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.message import Failure, Ready, Request, Timing
+from benchmarks.sample import Sample
+from benchmarks.workload import Case
+
+_ROOT = Path(__file__).parent.parent
+_END_SECONDS = 30.0
+_SAMPLE_SECONDS = 0.005
+
+
+class CaseFailed(Exception):
+    """A case could not do its job."""
+
+
+class CaseProcess:
+    """One case in a process of its own, which is warm after its first run."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self._process = subprocess.Popen(
+            [case.python, "-m", "benchmarks.worker"], cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        try:
+            self._send(case.runner)
+            ready: Ready = self._receive()
+        except BaseException:
+            self._kill()
+            raise
+        self._client = psutil.Process(self._process.pid)
+        self._services = [psutil.Process(pid) for pid in ready.services]
+
+    def run(self, number: int, *, first: bool = False) -> Sample:
+        """Do the job once. The first time the memory is watched, and the answer's content is told."""
+        self._send(Request(number, check=first))
+        client_peak, service_peak = self._watch() if first else (None, None)
+        timing: Timing = self._receive()
+        found = self._receive()
+        return Sample(
+            case=self.case.name,
+            number=number,
+            first=first,
+            wall=timing.wall,
+            cpu=timing.cpu,
+            written=timing.written,
+            rows=timing.rows,
+            checksum=found,
+            client_peak=client_peak,
+            service_peak=service_peak,
+        )
+
+    def cpu_seconds(self) -> float:
+        """Of the process and its services, so far."""
+        times = [process.cpu_times() for process in (self._client, *self._services)]
+        return float(sum(t.user + t.system for t in times))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._send(None)
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._kill()
+
+    def _watch(self) -> tuple[int, int]:
+        """Sample both sides' memory until the answer comes. Looking costs time: nothing else is timed meanwhile."""
+        assert self._process.stdout is not None
+        client = service = 0
+        while True:
+            answered, _, _ = select.select([self._process.stdout], [], [], _SAMPLE_SECONDS)
+            client = max(client, _anonymous(self._client))
+            service = max(service, sum(_anonymous(process) for process in self._services))
+            if answered:
+                return client, service
+
+    def _send(self, message: object) -> None:
+        assert self._process.stdin is not None
+        pickle.dump(message, self._process.stdin)
+        self._process.stdin.flush()
+
+    def _receive(self) -> Any:
+        assert self._process.stdout is not None
+        try:
+            message = pickle.load(self._process.stdout)
+        except EOFError:
+            raise CaseFailed(f"{self.case.name}: its process ended with {self._process.wait()}") from None
+        if isinstance(message, Failure):
+            raise CaseFailed(f"{self.case.name} failed:\n{message.text}")
+        return message
+
+    def _kill(self) -> None:
+        """End the process and what it started, if it does not end by itself."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for process in (*psutil.Process(self._process.pid).children(recursive=True), self._process):
+                process.kill()
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def running(case: Case) -> Iterator[CaseProcess]:
+    process = CaseProcess(case)
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+def _anonymous(process: psutil.Process) -> int:
+    """Bytes of memory that are the process's own: without pages of files, which the system takes back at will."""
+    try:
+        memory = process.memory_info()
+    except psutil.NoSuchProcess:
+        return 0
+    return int(memory.rss - getattr(memory, "shared", 0))

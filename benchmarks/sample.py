@@ -1,0 +1,44 @@
+"""One run of one case, as it was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from benchmarks.checksum import Checksum
+
+Measure = Literal["wall", "peak", "service_peak"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Args:
+    number: of the round; 0 is the round in which answers are compared.
+    first: the first run of a fresh process.
+    wall: seconds, on the caller's side.
+    cpu: processor seconds of caller and service.
+    written: bytes that they wrote to disk: what did not fit into memory.
+    checksum: of large answers, only the first is told.
+    client_peak, service_peak: bytes of anonymous memory; None where it was not watched.
+    """
+
+    case: str
+    number: int
+    first: bool
+    wall: float
+    cpu: float
+    written: int
+    rows: int
+    checksum: Checksum | None
+    client_peak: int | None
+    service_peak: int | None
+
+    @property
+    def peak(self) -> int | None:
+        """Of both sides."""
+        if self.client_peak is None or self.service_peak is None:
+            return None
+        return self.client_peak + self.service_peak
+
+    def value(self, measure: Measure) -> float | None:
+        return {"wall": self.wall, "peak": self.peak, "service_peak": self.service_peak}[measure]
