@@ -14,7 +14,6 @@ from benchmarks.catalog import WORKLOADS
 from benchmarks.machine import MachineBusy, check_load, machine
 from benchmarks.measure import WrongResult, measure
 from benchmarks.outcome import case_outcomes, goal_outcomes
-from benchmarks.plot import draw
 from benchmarks.process import CaseFailed
 from benchmarks.report import Report, list_workloads, show
 from benchmarks.workload import FULL, SIZES, Workload
@@ -51,6 +50,8 @@ def main(
         except (WrongResult, CaseFailed) as error:
             console.print(f"{chosen.name} is not measured: {error}", markup=False)
             raise typer.Exit(_WRONG) from None
+        from benchmarks.plot import draw  # a second that nobody waits for who only asks for help
+
         out.mkdir(parents=True, exist_ok=True)
         name = f"{report.workload}-{report.size}-{report.started[:19].replace(':', '')}"
         report.write(out / f"{name}.json")

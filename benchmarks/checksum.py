@@ -27,9 +27,7 @@ def checksum(result: pa.Table | pa.RecordBatchReader) -> Checksum:
     with duckdb.connect() as connection:
         connection.register("result", result)
         query = f"SELECT count(*), coalesce(sum(hash({values})::HUGEINT), 0) FROM result"
-        found = connection.sql(query).fetchone()
-    assert found is not None
-    rows, total = found
+        ((rows, total),) = connection.sql(query).fetchall()
     return Checksum(tuple(field.name for field in fields), rows, total % 2**64)
 
 

@@ -32,6 +32,8 @@ def main() -> None:
         pass
     except Exception:
         _send(answers, Failure(traceback.format_exc()))
+    # All is closed. Libraries that take their time over the end of the interpreter, or complain, are spared it.
+    os._exit(0)
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:

@@ -16,7 +16,7 @@ from headrace.registry.database import Database
 
 
 def checks(ran: Ran) -> dict[str, Any]:
-    return {check["check"]: check for check in json.loads(ran.out)["checks"]}
+    return {check["name"]: check for check in json.loads(ran.out)["checks"]}
 
 
 def test_all_is_well(where: str) -> None:

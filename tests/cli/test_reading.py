@@ -38,7 +38,7 @@ def test_people_see_tables(lake: Path) -> None:
     ]
     assert shown[-5:] == [
         "column   type",
-        "────────────────────────────────",
+        "──────────────────────────────",
         "origin   string",
         "seen     timestamp[us, tz=UTC]",
         "temp     double",

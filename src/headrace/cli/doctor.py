@@ -28,7 +28,7 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*\])?(?P<range>[^;]*)(;.*ext
 class Check:
     """What was looked at, what was found, and what to do about it."""
 
-    what: str
+    name: str
     state: State
     found: str
     advice: str | None = None
@@ -147,5 +147,5 @@ def _show(checks: list[Check]) -> None:
     table = Table("check", "", "found", "what to do", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for check in checks:
         state = Text(check.state, style=_STYLES[check.state])
-        table.add_row(check.what, state, check.found, check.advice or "")
+        table.add_row(check.name, state, check.found, check.advice or "")
     out().print(table)

@@ -45,8 +45,7 @@ class Snapshot:
                 f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in self.schema
             )
             return f"(SELECT {columns} WHERE false)"
-        paths = ", ".join(text(path) for path in files["path"].to_pylist())
-        source = f"read_parquet([{paths}], hive_partitioning=false)"
+        source = self.source(files)
         if not self.partition_by:
             return source
         # The position of a file in the list is a column that DuckDB gives for nothing; its path is not.
@@ -62,6 +61,11 @@ class Snapshot:
             for f in self.schema
         )
         return f"(SELECT {columns} FROM {source} AS r JOIN (VALUES {values}) AS p(i, {names}) ON r.file_index = p.i)"
+
+    def source(self, files: pa.Table) -> str:
+        """SQL for what stands in `files`, at least one: all columns but the partitions', and `file_index`."""
+        paths = ", ".join(text(path) for path in files["path"].to_pylist())
+        return f"read_parquet([{paths}], hive_partitioning=false)"
 
     @property
     def rows(self) -> int | None:

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from headrace.engine.duck import Engine, Session, translated
+from headrace.engine.key_index import KeyIndex
 from headrace.errors import AmbiguousRows, InvalidArgument, SnapshotNotFound
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
@@ -47,12 +48,14 @@ class Reader:
     def __init__(
         self,
         engine: Engine,
+        keys: KeyIndex,
         table: Callable[[str, int | None], tuple[GroupDefinition, DeltaLog]],
         view: Callable[[str, int | None], ViewDefinition],
     ) -> None:
         self.engine = engine
         self._table = table
         self._view = view
+        self._keys = keys
         self._unique: dict[tuple[str, int, tuple[str, ...]], bool] = {}
 
     def prepare(self, request: ReadRequest) -> Prepared:
@@ -123,7 +126,9 @@ class Reader:
         part, parts = share
         relations = {}
         for side, snapshot in snapshots.items():
-            files = snapshot.prune(plan.conditions[side])
+            keys = plan.resolved.sides[side].definition.primary_key
+            conditions = plan.conditions[side]
+            files = self._keys.narrow(snapshot, snapshot.prune(conditions), keys, conditions)
             if parts > 1:
                 shares = snapshot.split(files, parts)
                 files = shares[part] if part < len(shares) else files.slice(0, 0)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
+from headrace.engine.key_index import KeyIndex
 from headrace.errors import InvalidArgument
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
@@ -35,6 +36,7 @@ class Store:
         self.engine = Engine(
             memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill
         )
+        self.keys = KeyIndex(self.engine)
         self._options = dict(config.storage_options)
         self._logs: dict[str, DeltaLog] = {}
         self._lock = threading.Lock()
@@ -71,7 +73,7 @@ class ProjectStore:
     def __init__(self, store: Store, project: str) -> None:
         self._store = store
         self._project = project
-        self._reader = Reader(store.engine, self._table, self.get_view)
+        self._reader = Reader(store.engine, store.keys, self._table, self.get_view)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
