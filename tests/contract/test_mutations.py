@@ -85,15 +85,6 @@ def keys_concatenated(patch: pytest.MonkeyPatch) -> None:
     rewrite_sql(patch, rewrite)
 
 
-def null_keys_matched(patch: pytest.MonkeyPatch) -> None:
-    def rewrite(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.EQ) and "k_" in node.expression.name:
-            return exp.NullSafeEQ(this=node.this, expression=node.expression)
-        return node
-
-    rewrite_sql(patch, rewrite)
-
-
 def rows_identified_by_their_keys(patch: pytest.MonkeyPatch) -> None:
     real = reading.engine_spine
 
@@ -149,7 +140,6 @@ def inner_made_left(patch: pytest.MonkeyPatch) -> None:
 MUTATIONS = [
     at_or_before_made_before,
     keys_concatenated,
-    null_keys_matched,
     rows_identified_by_their_keys,
     nothing_deduplicated,
     ties_decided_the_wrong_way,
@@ -161,29 +151,32 @@ MUTATIONS = [
 ]
 
 
-def mismatch(store: Any, examples: int) -> AssertionError | None:
-    """The first difference from the reference; errors of the store are no difference, and come out."""
+def mismatch(store: Any, examples: int) -> bool:
+    """Whether any example differs from the reference. Errors of the store are no difference, and come out."""
+    found = False
 
     @hypothesis.settings(
-        max_examples=examples, phases=[hypothesis.Phase.generate], database=None, report_multiple_bugs=False
+        max_examples=examples, phases=[hypothesis.Phase.generate], derandomize=True, database=None
     )
     @hypothesis.given(cases())
     def run(case: Case) -> None:
-        check(store, case)
+        nonlocal found
+        if not found:
+            try:
+                check(store, case)
+            except AssertionError:
+                found = True
 
-    try:
-        run()
-    except AssertionError as difference:
-        return difference
-    return None
+    run()
+    return found
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_the_reference_notices(embedded_store, monkeypatch, mutation):
     mutation(monkeypatch)
-    assert mismatch(embedded_store, 100) is not None
+    assert mismatch(embedded_store, 100)
 
 
 def test_the_rewriting_alone_changes_nothing(embedded_store, monkeypatch):
     nothing(monkeypatch)
-    assert mismatch(embedded_store, 20) is None
+    assert not mismatch(embedded_store, 20)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 import pyarrow as pa
@@ -13,7 +13,7 @@ from headrace.client.feature_view import FeatureView
 from headrace.client.query import Query, check_names
 from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
-from headrace.model.duration import Duration, parse_max_age, parse_min_age
+from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
 from headrace.model.name import check_name
 from headrace.protocol import Backend
 
@@ -241,6 +241,10 @@ def _definition(
     )
 
 
+def _shown(field: str, value: Any) -> Any:
+    return format_duration(value) if field in ("ttl", "min_age") and value is not None else value
+
+
 def _version(version: object) -> int:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise InvalidArgument(f"version={version!r} is refused: versions are whole numbers from 1")
@@ -250,7 +254,10 @@ def _version(version: object) -> int:
 def _check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:
     ignored = {"description", "tags", "location"}
     differing = {
-        field: {"declared": getattr(found, field), "wanted": getattr(wanted, field)}
+        field: {
+            "declared": _shown(field, getattr(found, field)),
+            "wanted": _shown(field, getattr(wanted, field)),
+        }
         for field in msgspec.structs.asdict(wanted)
         if field not in ignored and getattr(found, field) != getattr(wanted, field)
     }

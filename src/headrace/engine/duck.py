@@ -58,7 +58,7 @@ class Engine:
         if threads is not None:
             config["threads"] = threads
         try:
-            self._instance = duckdb.connect(config=config)
+            self._instance: duckdb.DuckDBPyConnection | None = duckdb.connect(config=config)
             self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
         except duckdb.Error as error:
             raise InvalidArgument(
@@ -74,10 +74,15 @@ class Engine:
             session.close()
 
     def open(self) -> Session:
+        if self._instance is None:
+            raise InvalidArgument("the store is closed", hint="connect again")
         return Session(self._instance.cursor())
 
     def close(self) -> None:
-        self._instance.close()
+        # Let go of it, too: what still refers to the engine at the interpreter's end would keep it from ending well.
+        if self._instance is not None:
+            self._instance.close()
+            self._instance = None
 
 
 class Session:
@@ -121,6 +126,7 @@ class Session:
             if not self._closed:
                 self._closed = True
                 self._connection.close()
+                del self._connection
 
 
 @contextlib.contextmanager

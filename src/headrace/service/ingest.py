@@ -236,7 +236,7 @@ class Guarded:
 
 
 def duplicate_problem(columns: tuple[str, ...], examples: list[dict[str, Any]]) -> Problem:
-    shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items() if k != "rows") for row in examples[:3])
+    shown = "; ".join(", ".join(f"{c} = {row[c]}" for c in columns) for row in examples[:3])
     return Problem(DuplicateKeys, columns[0], f"several rows have the same {' and '.join(columns)}: {shown}")
 
 
