@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.catalog import WORKLOADS
-from benchmarks.machine import MachineBusy, check_load, machine
+from benchmarks.machine import MachineBusy, check_load, current_load, machine
 from benchmarks.measure import WrongResult, measure
 from benchmarks.outcome import case_outcomes, goal_outcomes
 from benchmarks.process import CaseFailed
@@ -66,7 +66,8 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     with progress.status(f"{workload.name}: data") as status:
         scale = workload.sizes[size]
         cases = workload.cases(scale)
-        load = check_load(force)
+        load = current_load()
+        check_load(load, force)
         started = dt.datetime.now(dt.UTC)
         found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
     return Report(

@@ -48,20 +48,18 @@ class Machine:
     package: str
 
 
-def load() -> Load:
+def current_load() -> Load:
     """Looks for two seconds."""
     return Load(psutil.cpu_percent(_LOOK_SECONDS), psutil.virtual_memory().percent)
 
 
-def check_load(force: bool) -> Load:
+def check_load(found: Load, force: bool) -> None:
     """Raises MachineBusy on a busy machine, unless forced."""
-    found = load()
     if found.busy and not force:
         raise MachineBusy(
             f"others use {found.cpu:.0f} % of the processors and {found.memory:.0f} % of the memory: "
             "wait until neither is over 50 %, or measure with --force, which marks the figures"
         )
-    return found
 
 
 def machine() -> Machine:

@@ -37,7 +37,8 @@ class Measurement:
 def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Measurement:
     """Run every case once, compare what they gave, then time `runs` rounds of all of them.
 
-    The order turns round after every round, so that no case always follows the same one.
+    The order turns round after every round, so that no case always follows the same one. Of a case whose
+    processes are always fresh the first run counts as any other.
 
     Raises:
         WrongResult, CaseFailed.
@@ -60,10 +61,14 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
         used = _Usage([*warm.values(), *(r.process for r in repeated)])
         for number in range(1, runs + 1):
             tell(f"round {number} of {runs}")
+            turn = []
             for case in measured if number % 2 else reversed(measured):
-                process = warm.get(case.name)
-                samples.append(process.run(number) if process else _fresh(case, number))
-            agree(measured, samples[-len(measured) :])
+                if case.name in warm:
+                    turn.append(warm[case.name].run(number))
+                elif number < runs:
+                    turn.append(_fresh(case, number))
+            agree(measured, turn)
+            samples += turn
         elsewhere = used.elsewhere()
         counts = {r.case.name: r.done for r in repeated}
     return Measurement(tuple(samples), elsewhere, counts)

@@ -77,7 +77,7 @@ WORKLOADS = (
             Goal("large", 100 * _MEGABYTE, "service_peak", "difference", against="small"),
             Goal("large, slowly", 100 * _MEGABYTE, "service_peak", "difference", against="small, slowly"),
         ),
-        runs=2,
+        runs=3,
         cases=_cases,
     ),
 )

@@ -19,6 +19,7 @@ class CaseOutcome:
     first: seconds of the first run of a fresh process.
     ratio: to the baseline's wall time, round by round; None where there is none.
     cpu: processor seconds a run, mean; a run may be shorter than the clock tick that counts them.
+    cpu_ratio: to the baseline's.
     written: bytes a run, at most.
     peak, service_peak: bytes of anonymous memory of both sides, and of the service; of fresh processes.
     """
@@ -30,6 +31,7 @@ class CaseOutcome:
     first: float
     ratio: Median | None
     cpu: float
+    cpu_ratio: float | None
     written: int
     peak: int
     service_peak: int
@@ -65,10 +67,11 @@ def _case_outcome(
     workload: Workload, case: Case, own: Sequence[Sample], samples: Sequence[Sample]
 ) -> CaseOutcome:
     timed = [s for s in own if case.fresh or not s.first]
-    ratio = None
+    cpu = _mean_cpu(timed)
+    ratio = cpu_ratio = None
     if workload.baseline is not None:
-        against = Goal(case.name, 0, way="ratio", against=workload.baseline)
-        ratio = median(_values(against, samples))
+        ratio = median(_values(Goal(case.name, 0, way="ratio", against=workload.baseline), samples))
+        cpu_ratio = cpu / _mean_cpu([s for s in samples if s.case == workload.baseline and not s.first])
     return CaseOutcome(
         name=case.name,
         rows=own[0].rows,
@@ -76,11 +79,16 @@ def _case_outcome(
         wall=median([s.wall for s in timed]),
         first=own[0].wall,
         ratio=ratio,
-        cpu=sum(s.cpu for s in timed) / len(timed),
+        cpu=cpu,
+        cpu_ratio=cpu_ratio,
         written=max(s.written for s in own),
         peak=max(s.peak or 0 for s in own),
         service_peak=max(s.service_peak or 0 for s in own),
     )
+
+
+def _mean_cpu(samples: Sequence[Sample]) -> float:
+    return sum(s.cpu for s in samples) / len(samples)
 
 
 def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:

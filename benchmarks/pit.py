@@ -172,7 +172,7 @@ WORKLOADS = (
             Goal("embedded", 0.5, way="ratio", against="Feast"),
             Goal("embedded, spine", 0.5, way="ratio", against="Feast"),
         ),
-        runs=10,
+        runs=9,
         cases=_feast_cases,
         baseline="Feast",
     ),

@@ -28,7 +28,7 @@ def draw(report: Report, path: Path) -> None:
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         panel(axes, report)
         axes.invert_yaxis()
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, 1.15 * axes.get_xlim()[1])
         axes.spines[["top", "right"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)

@@ -6,9 +6,10 @@ import contextlib
 import pickle
 import select
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -19,6 +20,7 @@ from benchmarks.workload import Case
 _ROOT = Path(__file__).parent.parent
 _END_SECONDS = 30.0
 _SAMPLE_SECONDS = 0.005
+_LOG_SHOWN = 4_000
 
 
 class CaseFailed(Exception):
@@ -26,12 +28,17 @@ class CaseFailed(Exception):
 
 
 class CaseProcess:
-    """One case in a process of its own, which is warm after its first run."""
+    """One case in a process of its own, which is warm after its first run. What it says goes to `log`."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, log: IO[bytes]) -> None:
         self.case = case
+        self._log = log
         self._process = subprocess.Popen(
-            [case.python, "-m", "benchmarks.worker"], cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [case.python, "-m", "benchmarks.worker"],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
         )
         try:
             self._send(case.runner)
@@ -95,10 +102,15 @@ class CaseProcess:
         try:
             message = pickle.load(self._process.stdout)
         except EOFError:
-            raise CaseFailed(f"{self.case.name}: its process ended with {self._process.wait()}") from None
+            raise self._failed(f"its process ended with {self._process.wait()}") from None
         if isinstance(message, Failure):
-            raise CaseFailed(f"{self.case.name} failed:\n{message.text}")
+            raise self._failed(message.text)
         return message
+
+    def _failed(self, why: str) -> CaseFailed:
+        self._log.seek(0)
+        said = self._log.read().decode(errors="replace")[-_LOG_SHOWN:]
+        return CaseFailed(f"{self.case.name} failed: {why}\nIt said:\n{said}")
 
     def _kill(self) -> None:
         """End the process and what it started, if it does not end by itself."""
@@ -110,11 +122,12 @@ class CaseProcess:
 
 @contextlib.contextmanager
 def running(case: Case) -> Iterator[CaseProcess]:
-    process = CaseProcess(case)
-    try:
-        yield process
-    finally:
-        process.close()
+    with tempfile.TemporaryFile() as log:
+        process = CaseProcess(case, log)
+        try:
+            yield process
+        finally:
+            process.close()
 
 
 def _anonymous(process: psutil.Process) -> int:

@@ -64,63 +64,77 @@ def show(report: Report, console: Console) -> None:
 
 
 def list_workloads(workloads: Sequence[Workload], console: Console) -> None:
-    table = _table("Workloads", "name", "what", "systems", "sizes", "goals at full size", right=())
     for w in workloads:
+        console.print(f"[bold]{w.name}[/]: {w.about}", highlight=False)
+        console.print(f"  systems: {'; '.join(w.systems)}", highlight=False)
         sizes = ", ".join(f"{name} {number:,g}" for name, number in w.sizes.items())
-        goals = "\n".join(describe(goal) for goal in w.goals)
-        table.add_row(w.name, w.about, ", ".join(w.systems), f"{w.unit}: {sizes}", goals)
-    console.print(table)
+        console.print(f"  sizes ({w.unit}): {sizes}; {w.runs} rounds", highlight=False)
+        console.print(
+            f"  goals at full size: {'; '.join(describe(goal) for goal in w.goals)}", highlight=False
+        )
 
 
 def describe(goal: Goal) -> str:
-    """Such as `tcp ÷ in-process ≤ 1.6`."""
+    """Such as `tcp ÷ in-process ≤ 1.60`."""
     sign = {"value": "", "ratio": f" ÷ {goal.against}", "difference": f" - {goal.against}"}[goal.way]
     what = {"wall": "", "peak": ", memory", "service_peak": ", memory of the service"}[goal.measure]
     return f"{goal.case}{sign}{what} ≤ {goal_value(goal, goal.most)}"
 
 
-def goal_value(goal: Goal, value: float) -> str:
+def goal_value(goal: Goal, *values: float) -> str:
+    """A value, or a median and its interval, in the goal's unit."""
     if goal.way == "ratio":
-        return f"{value:.2f}"
-    return seconds(value) if goal.measure == "wall" else megabytes(value)
+        return _interval(values, 1, 2, "")
+    return _seconds(*values) if goal.measure == "wall" else _megabytes(*values)
 
 
-def seconds(value: float) -> str:
-    return f"{value * 1000:.1f} ms" if value < 0.1 else f"{value:.2f} s"
+def _seconds(*values: float) -> str:
+    return _interval(values, 1000, 1, " ms") if values[0] < 0.1 else _interval(values, 1, 2, " s")
 
 
-def megabytes(value: float) -> str:
-    return f"{value / 1e6:,.0f} MB"
+def _megabytes(*values: float) -> str:
+    return _interval(values, 1e-6, 0, " MB")
+
+
+def _interval(values: Sequence[float], factor: float, digits: int, unit: str) -> str:
+    """Such as `1.52 s`; or `1.52 s [1.48, 1.60]`, of a median and its interval."""
+    first, *rest = [f"{value * factor:,.{digits}f}" for value in values]
+    return f"{first}{unit} [{', '.join(rest)}]" if rest else first + unit
+
+
+def _shown(median: Median) -> list[float]:
+    """The median, and its interval if it is of more than one value."""
+    return [median.value] if median.n == 1 else [median.value, median.low, median.high]
 
 
 def _cases(report: Report) -> Table:
     noisy = ", noisy" if report.noisy else ""
-    versus = f"÷ {report.baseline}" if report.baseline else "÷"
-    table = _table(
-        f"{report.workload}: {report.about} ({report.unit} {report.scale:,g}{noisy})",
-        "system",
+    title = f"{report.workload}: {report.about} ({report.unit} {report.scale:,g}{noisy})"
+    versus = [f"÷ {report.baseline}"] if report.baseline else []
+    heads = [
         "rows",
         "wall, median [95 %]",
+        *versus,
         "first",
-        versus,
         "CPU",
+        *versus,
         "memory",
         "of the service",
         "written",
-    )
+    ]
+    table = _table(title, "system", *heads)
     for c in report.cases:
         table.add_row(
             c.name,
             f"{c.rows:,}",
-            _interval(c.wall, [seconds(v) for v in (c.wall.value, c.wall.low, c.wall.high)]),
-            seconds(c.first),
-            _interval(c.ratio, [f"{v:.2f}" for v in (c.ratio.value, c.ratio.low, c.ratio.high)])
-            if c.ratio
-            else "",
-            seconds(c.cpu),
-            megabytes(c.peak),
-            megabytes(c.service_peak) if c.service_peak else "",
-            megabytes(c.written),
+            _seconds(*_shown(c.wall)),
+            *([_interval(_shown(c.ratio), 1, 2, "")] if c.ratio else []),
+            _seconds(c.first),
+            _seconds(c.cpu),
+            *([f"{c.cpu_ratio:.2f}"] if c.cpu_ratio else []),
+            _megabytes(c.peak),
+            _megabytes(c.service_peak) if c.service_peak else "",
+            _megabytes(c.written) if c.written else "",
         )
     return table
 
@@ -128,23 +142,16 @@ def _cases(report: Report) -> Table:
 def _goals(report: Report) -> Table:
     table = _table("Goals", "goal", "reached [95 %]", "")
     for outcome in report.goals:
-        r = outcome.reached
-        texts = [goal_value(outcome.goal, v) for v in (r.value, r.low, r.high)]
         verdict = "[green]met[/]" if outcome.met else "[red]missed[/]"
-        table.add_row(describe(outcome.goal), _interval(r, texts), verdict)
+        table.add_row(describe(outcome.goal), goal_value(outcome.goal, *_shown(outcome.reached)), verdict)
     return table
 
 
-def _interval(median: Median, texts: Sequence[str]) -> str:
-    value, low, high = texts
-    return value if median.n == 1 else f"{value} [{low.split()[0]}, {high.split()[0]}]"
-
-
-def _table(title: str, first: str, *others: str, right: Sequence[str] | None = None) -> Table:
+def _table(title: str, first: str, *others: str) -> Table:
     table = Table(
         title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, collapse_padding=True
     )
     table.add_column(first)
     for name in others:
-        table.add_column(name, justify="right" if right is None else "left")
+        table.add_column(name, justify="right")
     return table

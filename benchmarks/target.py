@@ -44,16 +44,8 @@ class Served:
         with contextlib.ExitStack() as stack:
             trust = None
             if self.tls:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                cert, key = make_certificate(folder)
-                command += [
-                    "--listen",
-                    "grpc+tls://127.0.0.1:0",
-                    "--tls-cert",
-                    str(cert),
-                    "--tls-key",
-                    str(key),
-                ]
+                cert, key = make_certificate(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+                command += ["--listen", "grpc+tls://127.0.0.1:0", f"--tls-cert={cert}", f"--tls-key={key}"]
                 trust = hr.TLS(ca=cert)
             else:
                 command += ["--listen", "grpc://127.0.0.1:0"]
@@ -62,7 +54,7 @@ class Served:
             assert service.stdout is not None
             line = service.stdout.readline()
             if not line:
-                raise RuntimeError(f"headrace serve ended with exit code {service.wait()} before it listened")
+                raise RuntimeError(f"headrace serve ended with {service.wait()} before it listened")
             yield stack.enter_context(hr.connect(json.loads(line)["listening"][0], tls=trust))
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from cli.helpers import Ran, fill, headrace
+from cli.helpers import Ran, fill
 from conftest import start_server
+from headrace.cli.app import app, run
+from headrace.config import DEBUG_VARIABLE, REGISTRY_VARIABLE, STORE_VARIABLE
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +37,21 @@ def where(request: pytest.FixtureRequest, lake: Path) -> str:
 
 
 @pytest.fixture
+def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs a command in this process, for what does not depend on a process of its own: it takes no seconds."""
+    for name in (STORE_VARIABLE, REGISTRY_VARIABLE, DEBUG_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: object, **environment: str) -> Ran:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        code = run(app, list(map(str, arguments)))
+        return Ran(code, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture
 def own(tmp_path: Path) -> Iterator[hr.FeatureStore]:
     """A store of this test alone, in `tmp_path / "own"`, with an empty group `weather`."""
     with hr.connect(tmp_path / "own") as fs:
@@ -43,6 +60,6 @@ def own(tmp_path: Path) -> Iterator[hr.FeatureStore]:
 
 
 @pytest.fixture
-def on_own(own: hr.FeatureStore, tmp_path: Path) -> Callable[..., Ran]:
-    """Runs a command on `own`."""
-    return lambda *arguments, **rest: headrace(*arguments, "--store", tmp_path / "own", **rest)
+def on_own(own: hr.FeatureStore, tmp_path: Path, command: Callable[..., Ran]) -> Callable[..., Ran]:
+    """Runs a command on `own`, in this process."""
+    return lambda *arguments: command(*arguments, "--store", tmp_path / "own")

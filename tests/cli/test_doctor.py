@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ def checks(ran: Ran) -> dict[str, Any]:
     return {check["name"]: check for check in json.loads(ran.out)["checks"]}
 
 
-def test_all_is_well(where: str) -> None:
-    ran = headrace("doctor", "--json", "--store", where)
+def test_all_is_well(where: str, command: Callable[..., Ran]) -> None:
+    ran = command("doctor", "--json", "--store", where)
     assert ran.json["ok"] is True
     found = checks(ran)
     assert {"Python", "headrace", "duckdb", "pyarrow", "deltalake"} <= found.keys()
@@ -37,15 +38,15 @@ def test_people_see_a_table(tmp_path: Path) -> None:
     assert lines[-1].endswith(f"headrace init {tmp_path / 'nowhere'}")
 
 
-def test_a_service_and_certificates_that_are_not_there(tmp_path: Path) -> None:
-    ran = headrace("doctor", "--store", "grpc+tls://127.0.0.1:1", "--pems-dir", tmp_path, "--json")
+def test_a_service_and_certificates_that_are_not_there(tmp_path: Path, command: Callable[..., Ran]) -> None:
+    ran = command("doctor", "--store", "grpc+tls://127.0.0.1:1", "--pems-dir", tmp_path, "--json")
     assert ran.code == 8
     found = checks(ran)
     assert found["TLS files"]["state"] == found["service"]["state"] == "fail"
     assert "ca_chain.pem" in found["TLS files"]["found"]
 
 
-def test_an_old_registry_is_upgraded(tmp_path: Path) -> None:
+def test_an_old_registry_is_upgraded(tmp_path: Path, command: Callable[..., Ran]) -> None:
     root = tmp_path / "lake"
     (root / ".headrace").mkdir(parents=True)
     database = Database(f"sqlite:///{root}/.headrace/registry.db")
@@ -53,13 +54,13 @@ def test_an_old_registry_is_upgraded(tmp_path: Path) -> None:
         migration.run(connection, "0001")
     database.close()
 
-    ran = headrace("doctor", "--store", root, "--json")
+    ran = command("doctor", "--store", root, "--json")
     assert ran.code == 8
     assert checks(ran)["registry"]["advice"] == "headrace registry upgrade"
-    assert headrace("registry", "upgrade", "--store", root).lines == ["the registry is at revision 0002"]
+    assert command("registry", "upgrade", "--store", root).lines == ["the registry is at revision 0002"]
     with hr.connect(root) as fs:
         assert fs.list_feature_groups() == []
-    again = headrace("registry", "upgrade", HEADRACE_REGISTRY=f"sqlite:///{root}/.headrace/registry.db")
+    again = command("registry", "upgrade", HEADRACE_REGISTRY=f"sqlite:///{root}/.headrace/registry.db")
     assert again.lines == ["the registry is at revision 0002"]
 
 

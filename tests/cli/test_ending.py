@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
 
 import headrace as hr
-from cli.helpers import CLEAN, headrace
+from cli.helpers import CLEAN, Ran, headrace
 from headrace.cli.app import run
 from headrace.cli.target import Json
 from headrace.errors import error_types
@@ -90,20 +91,16 @@ def test_an_interrupted_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_call_that_is_wrong(
     arguments: list[str],
     message: str,
-    capsys: pytest.CaptureFixture[str],
+    command: Callable[..., Ran],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    from headrace.cli.app import app
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HEADRACE_STORE", raising=False)
-    monkeypatch.delenv("HEADRACE_REGISTRY", raising=False)
     hr.connect(tmp_path / "here").close()
-    assert run(app, arguments) == 2
-    assert capsys.readouterr().err.startswith(f"INVALID_ARGUMENT: {message}")
-    assert run(app, [*arguments, "--json"]) == 2
-    assert json.loads(capsys.readouterr().err)["error"]["message"].startswith(message)
+    told = command(*arguments)
+    assert told.code == 2
+    assert told.err.startswith(f"INVALID_ARGUMENT: {message}")
+    assert command(*arguments, "--json").error["message"].startswith(message)
 
 
 def test_the_process_ends_with_the_code(lake: Path, service: str, tmp_path: Path) -> None:
@@ -116,8 +113,8 @@ def test_the_process_ends_with_the_code(lake: Path, service: str, tmp_path: Path
     assert nowhere.out.splitlines()[-1].split() == ["reachable", "no"]
 
 
-def test_a_service_that_is_not_there(lake: Path) -> None:
-    gone = headrace("status", "--store", "grpc://127.0.0.1:1", "--json")
+def test_a_service_that_is_not_there(command: Callable[..., Ran]) -> None:
+    gone = command("status", "--store", "grpc://127.0.0.1:1", "--json")
     assert gone.code == 8
     assert json.loads(gone.out)["reachable"] is False
     assert gone.error["code"] == "UNAVAILABLE"

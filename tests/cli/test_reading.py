@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,9 +15,9 @@ import pytest
 
 import headrace as hr
 from cli.helpers import BIG, Ran, headrace
-from headrace.cli.app import app, run
 
 VERSION = version("headrace")
+Command = Callable[..., Ran]
 
 
 def test_people_see_tables(lake: Path) -> None:
@@ -47,12 +48,12 @@ def test_people_see_tables(lake: Path) -> None:
     assert headrace(*preview, "--store", lake).lines[2:] == ["JFK       2.5", "LGA      null"]
 
 
-def test_people_see_views(service: str) -> None:
-    assert headrace("fv", "list", "--store", service).lines[2:] == [
+def test_people_see_views(service: str, command: Command) -> None:
+    assert command("fv", "list", "--store", service).lines[2:] == [
         "all_big@v1          3",
         "delays@v1           3   delay    what was known",
     ]
-    assert headrace("fv", "show", "delays", "--store", service).lines[2:9] == [
+    assert command("fv", "show", "delays", "--store", service).lines[2:9] == [
         "",
         "column    type                    role",
         "─────────────────────────────────────────",
@@ -63,12 +64,12 @@ def test_people_see_views(service: str) -> None:
     ]
 
 
-def test_programs_read_json(service: str) -> None:
-    groups = headrace("fg", "list", "--json", "--store", service).json
+def test_programs_read_json(service: str, command: Command) -> None:
+    groups = command("fg", "list", "--json", "--store", service).json
     assert [(group["name"], group["version"]) for group in groups] == [
         ("big", 1), ("flights", 1), ("weather", 1), ("wide", 1),
     ]  # fmt: skip
-    weather = headrace("fg", "show", "weather", "--json", "--store", service).json
+    weather = command("fg", "show", "weather", "--json", "--store", service).json
     commit = weather.pop("newest_commit")
     assert weather.pop("location").startswith("default/weather-")
     assert weather == {
@@ -87,40 +88,40 @@ def test_programs_read_json(service: str) -> None:
             {"name": "temp", "type": "double"},
         ],
     }
-    assert headrace("fg", "history", "weather", "--json", "--store", service).json == [commit]
+    assert command("fg", "history", "weather", "--json", "--store", service).json == [commit]
     assert (commit["snapshot"], commit["rows_inserted"], commit["rows_deleted"]) == (0, 3, 0)
 
 
-def test_programs_read_views(where: str) -> None:
-    shown = headrace("fv", "show", "delays", "--json", "--store", where).json
+def test_programs_read_views(where: str, command: Command) -> None:
+    shown = command("fv", "show", "delays", "--json", "--store", where).json
     assert (shown["labels"], shown["features"]) == (["delay"], ["id", "dep", "wx_temp"])
     assert [column["name"] for column in shown["columns"]] == ["id", "dep", "delay", "wx_temp"]
     assert "point in time weather@v1" in shown["plan"]
 
     between = ("--start", "2013-01-01T10:30Z", "--end", "2013-01-01T12:00")
-    read = headrace("fv", "read", "delays@v1", *between, "--json", "--store", where).json
+    read = command("fv", "read", "delays@v1", *between, "--json", "--store", where).json
     assert sorted(read, key=lambda row: row["id"]) == [
         {"id": 1, "dep": "2013-01-01T10:30:00Z", "delay": 4, "wx_temp": 1.5},
         {"id": 2, "dep": "2013-01-01T11:30:00Z", "delay": -3, "wx_temp": 2.5},
     ]
 
 
-def test_a_long_read_shows_its_first_rows(lake: Path) -> None:
-    read = headrace("fv", "read", "all_big", "--store", lake)
+def test_a_long_read_shows_its_first_rows(lake: Path, command: Command) -> None:
+    read = command("fv", "read", "all_big", "--store", lake)
     assert len(read.lines) == 2 + 20
     assert read.err == "the first 20 rows: --limit, --output or --json gives more\n"
-    assert len(headrace("fv", "read", "all_big", "--limit", 25, "--store", lake).lines) == 2 + 25
+    assert len(command("fv", "read", "all_big", "--limit", 25, "--store", lake).lines) == 2 + 25
 
 
-def test_a_wide_table_is_whole_where_nobody_watches(lake: Path) -> None:
-    names, _, row = headrace("fg", "preview", "wide", "--store", lake).lines
+def test_a_wide_table_is_whole_where_nobody_watches(lake: Path, command: Command) -> None:
+    names, _, row = command("fg", "preview", "wide", "--store", lake).lines
     assert names.split() == [f"c{i}" for i in range(40)]
     assert row.split() == [rf"\x1b[31mred{i}" for i in range(40)]
 
 
-def test_rows_are_read_into_files(service: str, tmp_path: Path) -> None:
+def test_rows_are_read_into_files(service: str, tmp_path: Path, command: Command) -> None:
     def read(name: str) -> Ran:
-        return headrace("fv", "read", "delays", "--output", tmp_path / name, "--json", "--store", service)
+        return command("fv", "read", "delays", "--output", tmp_path / name, "--json", "--store", service)
 
     snapshots = {"flights@v1": 0, "weather@v1": 0}
     for name in ("delays.parquet", "delays.csv", "delays.arrow"):
@@ -144,9 +145,9 @@ def test_rows_are_read_into_files(service: str, tmp_path: Path) -> None:
 def test_rows_go_through_a_pipe_into_another_group(service: str, tmp_path: Path, lake: Path) -> None:
     with hr.connect(tmp_path / "own") as fs:
         copy = fs.create_feature_group("copy", primary_key=["id"], event_time="seen")
-        command = f"{sys.executable} -m headrace"
-        read = f"{command} fv read all_big --output - --store {service}"
-        insert = f"{command} fg insert copy - --mode append --json --store {tmp_path / 'own'}"
+        program = f"{sys.executable} -m headrace"
+        read = f"{program} fv read all_big --output - --store {service}"
+        insert = f"{program} fg insert copy - --mode append --json --store {tmp_path / 'own'}"
         subprocess.run(
             ["bash", "-c", f"set -o pipefail; {read} | {insert}"],
             check=True,
@@ -156,8 +157,8 @@ def test_rows_go_through_a_pipe_into_another_group(service: str, tmp_path: Path,
         assert copy.read(["id"]).to_arrow().num_rows == BIG
 
 
-def test_status(where: str) -> None:
-    told = headrace("status", "--json", "--store", where).json
+def test_status(where: str, command: Command) -> None:
+    told = command("status", "--json", "--store", where).json
     kind = "service" if where.startswith("grpc") else "folder"
     assert told == {
         "store": where, "kind": kind, "project": "default", "version": VERSION, "reachable": True,
@@ -165,8 +166,8 @@ def test_status(where: str) -> None:
     }  # fmt: skip
 
 
-def test_the_store_is_named_by_the_environment(lake: Path) -> None:
-    lines = headrace("status", "--project", "other", HEADRACE_STORE=str(lake)).lines
+def test_the_store_is_named_by_the_environment(lake: Path, command: Command) -> None:
+    lines = command("status", "--project", "other", HEADRACE_STORE=str(lake)).lines
     assert lines == [
         f"store           {lake}",
         "kind            folder",
@@ -179,8 +180,7 @@ def test_the_store_is_named_by_the_environment(lake: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["fg"], ["fv"], ["registry"], ["fg", "insert", "--help"]])
-def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(app, arguments) == 0
-    told, complaints = capsys.readouterr()
-    assert " ".join(["Usage: headrace", *(a for a in arguments if a != "--help")]) in told
-    assert complaints == ""
+def test_help(arguments: list[str], command: Command) -> None:
+    told = command(*arguments)
+    assert (told.code, told.err) == (0, "")
+    assert " ".join(["Usage: headrace", *(a for a in arguments if a != "--help")]) in told.out

@@ -26,14 +26,14 @@ def stored(fs: hr.FeatureStore, name: str = "weather") -> list[dict]:
     return fs.get_feature_group(name).read().to_arrow().sort_by([("origin", "ascending")]).to_pylist()
 
 
-def test_from_nothing_to_rows(tmp_path: Path) -> None:
+def test_from_nothing_to_rows(tmp_path: Path, command: Callable[..., Ran]) -> None:
     root = tmp_path / "lake"
-    assert headrace("init", root, "--json").json == {"store": str(root), "made": True}
-    again = headrace("init", root)
+    assert command("init", root, "--json").json == {"store": str(root), "made": True}
+    again = command("init", root)
     assert again.lines[0] == f"there is a store already in {root}"
     assert "headrace fg create" in again.out
 
-    made = headrace(
+    made = command(
         "fg", "create", "weather@v2", "--primary-key", "origin", "--primary-key", "station", "--event-time", "seen",
         "--created-time", "made", "--partition-by", "origin", "--ttl", "90m", "--min-age", "1m", "--tag", "team=met",
         "--description", "readings", "--json", "--store", root,
@@ -43,12 +43,12 @@ def test_from_nothing_to_rows(tmp_path: Path) -> None:
         "created_time": "made", "ttl": "90m", "tags": {"team": "met"}, "description": "readings", "columns": [],
     }  # fmt: skip
     assert expected.items() <= made.items()
-    assert headrace("fg", "create", "weather@v2", "--primary-key", "origin", "--store", root).code == 6
+    assert command("fg", "create", "weather@v2", "--primary-key", "origin", "--store", root).code == 6
     assert (
-        headrace("fg", "show", "weather", "--store", root).lines[-1]
+        command("fg", "show", "weather", "--store", root).lines[-1]
         == "no columns yet: the first insert sets them"
     )
-    assert headrace("fg", "history", "weather", "--store", root).lines == ["nothing was inserted yet"]
+    assert command("fg", "history", "weather", "--store", root).lines == ["nothing was inserted yet"]
 
 
 def test_files_are_inserted_in_one_commit(
@@ -73,14 +73,14 @@ def test_files_are_inserted_in_one_commit(
     assert [row["temp"] for row in stored(own)] == [4.0, 3.0, None]
 
 
-def test_an_arrow_stream_is_inserted_from_stdin(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
+def test_an_arrow_stream_is_inserted_from_stdin(own: hr.FeatureStore, tmp_path: Path) -> None:
     table = pa.Table.from_pylist(ROWS)
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     arguments = ("fg", "insert", "weather", "-", "--mode", "append", "--idempotency-key", "monday", "--json")
-    first = on_own(*arguments, stdin=sink.getvalue()).json
-    assert on_own(*arguments, stdin=sink.getvalue()).json == first
+    first = headrace(*arguments, "--store", tmp_path / "own", stdin=sink.getvalue()).json
+    assert headrace(*arguments, "--store", tmp_path / "own", stdin=sink.getvalue()).json == first
     assert stored(own) == ROWS
 
 
@@ -134,9 +134,9 @@ def test_an_interrupted_insert_changes_nothing(own: hr.FeatureStore, tmp_path: P
     assert len(weather.history()) == 1
 
 
-def test_a_date_as_event_time_brings_a_warning(on_own: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_date_as_event_time_brings_a_warning(own: hr.FeatureStore, tmp_path: Path) -> None:
     (tmp_path / "days.csv").write_text("origin,seen\nJFK,2013-01-01\n")
-    told = on_own("fg", "insert", "weather", tmp_path / "days.csv")
+    told = headrace("fg", "insert", "weather", tmp_path / "days.csv", "--store", tmp_path / "own")
     assert told.code == 0
     assert told.err.startswith("warning: weather@v1: event time 'seen' is a date")
 

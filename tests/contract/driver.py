@@ -50,12 +50,16 @@ def write(store: hr.FeatureStore, group: Stored) -> tuple[hr.FeatureGroup, list[
         schema=group.schema,
     )  # fmt: skip
     snapshots = [made.read().snapshots[f"{made.name}@v1"]]
-    for mode, rows in group.writes:
+    for (mode, rows), before in zip(group.writes, table.states, strict=False):
         given = pa.Table.from_pylist(rows, group.schema)
         # A reader of two batches, because a table of one hides what is done batch by batch.
         batches = [*given.slice(0, 2).to_batches(), *given.slice(2).to_batches()]
-        reader = pa.RecordBatchReader.from_batches(group.schema, batches)
-        snapshots.append(made.insert(reader, mode=mode).snapshot)
+        commit = made.insert(pa.RecordBatchReader.from_batches(group.schema, batches), mode=mode)
+        there = {table.identity(row) for row in before}
+        if len(there) == len(before):  # an update of several rows at once has no agreed count
+            updated = sum(table.identity(row) in there for row in rows) if mode == "upsert" else 0
+            assert (commit.rows_inserted, commit.rows_updated or 0) == (len(rows) - updated, updated)
+        snapshots.append(commit.snapshot)
     return made, snapshots
 
 

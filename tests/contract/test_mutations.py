@@ -67,6 +67,14 @@ def at_or_before_made_before(patch: pytest.MonkeyPatch) -> None:
     rewrite_sql(patch, rewrite)
 
 
+def age_limit_made_exclusive(patch: pytest.MonkeyPatch) -> None:
+    def rewrite(node: exp.Expression) -> exp.Expression:
+        of_an_age = isinstance(node, exp.GTE) and isinstance(node.expression, exp.Sub)
+        return exp.GT(this=node.this, expression=node.expression) if of_an_age else node
+
+    rewrite_sql(patch, rewrite)
+
+
 def keys_concatenated(patch: pytest.MonkeyPatch) -> None:
     def rewrite(node: exp.Expression) -> exp.Expression:
         on = node.args.get("on") if isinstance(node, exp.Join) else None
@@ -139,6 +147,7 @@ def inner_made_left(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS = [
     at_or_before_made_before,
+    age_limit_made_exclusive,
     keys_concatenated,
     rows_identified_by_their_keys,
     nothing_deduplicated,

@@ -164,6 +164,20 @@ def _matches(join: Join, row: Row, time: Any, spine_has_time: bool, call: Call) 
     return different
 
 
+def latest(table: Table, rows: list[Row], columns: list[str]) -> list[Row]:
+    """The newest of these rows for each key. Raises Ambiguous where that is not one row in these columns."""
+    found = []
+    for key in {tuple(row[name] for name in table.key): None for row in rows}:
+        newest = [row for row in rows if tuple(row[name] for name in table.key) == key]
+        if table.event_time is not None:
+            newest = _largest(newest, table.event_time)
+        newest = _untied(table, newest)
+        if any(not _same(row[name], newest[0][name]) for row in newest for name in columns):
+            raise Ambiguous
+        found.append(newest[0])
+    return found
+
+
 def _untied(table: Table, rows: list[Row]) -> list[Row]:
     """Of rows with the same event time, the last recorded; of those, the ones with the largest tie breaker."""
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from collections.abc import Callable
 from typing import Any, Literal
 
 from reference.condition import Row
@@ -53,3 +54,10 @@ class Table:
             case _:
                 raise ValueError(mode)
         self.states.append([*kept, *rows])
+
+    def delete(self, doomed: Callable[[Row], bool]) -> int:
+        """Drop the rows for which `doomed` is true; gives how many there were."""
+        kept = [row for row in self.rows if not doomed(row)]
+        dropped = len(self.rows) - len(kept)
+        self.states.append(kept)
+        return dropped

@@ -52,12 +52,10 @@ def serve(
     from headrace.wiring import Service
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
     config = store_config(str(root), registry=registry, memory_limit=memory_limit, threads=threads)
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
     service = Service(config, listen, tls)
+    asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
     if json:
         print_json({"listening": service.listening})
     else:
@@ -67,15 +65,28 @@ def serve(
     for uri in service.listening:
         if not _is_local(uri):
             print_warning(f"{uri} can be reached from other machines, and nobody is asked who they are", json)
-    stopped.wait()
+    os.read(asked_to_stop, 1)
     _stop(service)
+
+
+def _signals(*numbers: signal.Signals) -> int:
+    """A file descriptor from which these signals can be read.
+
+    Whichever of the many threads a signal reaches, it is written there: one that is waited for otherwise may not
+    wake the main thread.
+    """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write)
+    for number in numbers:
+        signal.signal(number, lambda *_: None)
+    return read
 
 
 def _stop(service: Service) -> None:
     """End the service, and after a while the calls that still run: a stopped client would hold it for ever.
 
-    A write that is cut off leaves its table at the old snapshot, and its files to the next one who opens the
-    store.
+    A write that is cut off leaves its table at the old snapshot.
     """
     ending = threading.Thread(target=service.stop, daemon=True)
     ending.start()

@@ -16,7 +16,15 @@ from headrace.config import TLS
 from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailable
 
 SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
-_PROBE_SECONDS = 5.0
+_KNOCK_SECONDS = 5.0
+_ALERT_SECONDS = 0.5
+_CHANNEL_OPTIONS = (
+    # A service on this host is reached directly, whatever proxy the environment names.
+    ("grpc.enable_http_proxy", 0),
+    # Errors travel as metadata, and that of a wide frame names many columns.
+    ("grpc.max_metadata_size", 16 << 20),
+    ("grpc.absolute_max_metadata_size", 16 << 20),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,20 +56,57 @@ class Address:
             raise InvalidArgument(f"{self.uri!r} has no valid port") from None
 
     def connect(self) -> fl.FlightClient:
-        """A client; nothing is sent yet. Raises TLSError for certificates that cannot be used."""
-        # A service on this host is reached directly, whatever proxy the environment names.
-        options: dict[str, object] = {"generic_options": [("grpc.enable_http_proxy", 0)]}
-        uri = self.uri
-        if urlsplit(uri).scheme == "grpc+tls":
+        """A client. Nothing is sent yet, but that `verify="chain"` asks the service for its name.
+
+        Raises:
+            TLSError: certificates that cannot be used. With `verify="chain"` what `look` raises.
+        """
+        options: dict[str, object] = {"generic_options": list(_CHANNEL_OPTIONS)}
+        if self.tls is not None:
+            options |= self._tls_options(self.tls)
+        scheme, uri = urlsplit(self.uri).scheme, self.uri
+        if scheme != "grpc+unix":
             host, port = self.endpoint
-            uri = f"grpc+tls://{host if ':' not in host else f'[{host}]'}:{port}"
-            if self.tls is not None:
-                options |= self._tls_options(self.tls)
+            uri = f"{scheme}://{host if ':' not in host else f'[{host}]'}:{port}"
         return fl.FlightClient(uri, **options)
+
+    def look(self) -> list[str]:
+        """Knock at the service's door, check its certificate as `tls` says, and return the names in it.
+
+        Raises:
+            TLSError: no certificate to trust, or no TLS where it is expected, or the other way round.
+            Unavailable: nobody is there.
+        """
+        try:
+            with self._knock() as plain:
+                return self._handshake(plain) if self._is_tls else self._refuse_tls(plain)
+        except ssl.SSLCertVerificationError as error:
+            raise TLSError(
+                f"the certificate of {self.uri} is refused: {error.verify_message}",
+                hint="give the CA that signed it, and the name that it bears, with tls=headrace.TLS(…)",
+            ) from None
+        except ssl.SSLError as error:
+            raise TLSError(
+                f"no TLS connection to {self.uri}: {error.reason or error}",
+                hint="a service without TLS is at grpc://",
+            ) from None
+        except TimeoutError:
+            raise Unavailable(
+                f"the service at {self.uri} does not answer within {_KNOCK_SECONDS:g} seconds"
+            ) from None
+        except OSError as error:
+            raise Unavailable(
+                f"the service at {self.uri} does not answer: {error.strerror or error}"
+            ) from None
+
+    @property
+    def _is_tls(self) -> bool:
+        return urlsplit(self.uri).scheme == "grpc+tls"
 
     def _tls_options(self, tls: TLS) -> dict[str, object]:
         options: dict[str, object] = {}
         authority, identity = tls.read_ca(), tls.read_identity()
+        _context(tls)
         if authority is not None:
             options["tls_root_certs"] = authority
         if identity is not None:
@@ -73,44 +118,74 @@ class Address:
 
     def _name_shown(self, tls: TLS) -> str | None:
         """A name that the server's certificate bears: expecting it leaves the chain as the only check."""
-        names = self._handshake(tls)
+        names = self.look()
         return names[0] if names else tls.server_name
 
-    def _handshake(self, tls: TLS | None) -> list[str]:
-        """Shake hands, check as `tls` says, and return the names in the server's certificate."""
-        context = ssl.create_default_context()
-        if tls is not None:
-            if tls.ca is not None:
-                context = ssl.create_default_context(cafile=os.fspath(tls.ca))
-            if tls.cert is not None and tls.key is not None:
-                context.load_cert_chain(os.fspath(tls.cert), os.fspath(tls.key))
-            context.check_hostname = tls.verify == "full"
-        context.set_alpn_protocols(["h2"])
-        name = (tls and tls.server_name) or self.endpoint[0]
-        with (
-            socket.create_connection(self.endpoint, _PROBE_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=name) as secure,
-        ):
-            secure.settimeout(0.5)
+    def _knock(self) -> socket.socket:
+        if urlsplit(self.uri).scheme != "grpc+unix":
+            return socket.create_connection(self.endpoint, _KNOCK_SECONDS)
+        door = socket.socket(socket.AF_UNIX)
+        try:
+            door.settimeout(_KNOCK_SECONDS)
+            door.connect(urlsplit(self.uri).path)
+        except OSError:
+            door.close()
+            raise
+        return door
+
+    def _handshake(self, plain: socket.socket) -> list[str]:
+        name = (self.tls and self.tls.server_name) or self.endpoint[0]
+        with _context(self.tls).wrap_socket(plain, server_hostname=name) as secure:
+            secure.settimeout(_ALERT_SECONDS)
             with contextlib.suppress(TimeoutError):
                 secure.read(1)  # TLS 1.3 tells a refused client certificate with the first bytes read
-            shown: Any = (secure.getpeercert() or {}).get("subjectAltName", ())
-        return [value for kind, value in shown if kind in ("DNS", "IP Address")]
+            shown: Any = secure.getpeercert() or {}
+        names = [value for kind, value in shown.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
+        return names or [v for part in shown.get("subject", ()) for k, v in part if k == "commonName"]
+
+    def _refuse_tls(self, plain: socket.socket) -> list[str]:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            context.wrap_socket(plain).close()
+        except OSError:
+            return []
+        raise TLSError(
+            f"the service at {self.uri} speaks TLS", hint="write grpc+tls://, and give its CA with tls=…"
+        )
 
 
 def diagnose(address: Address) -> HeadraceError | None:
-    """Why a TLS service does not answer, found by a handshake of our own; None if that tells nothing."""
-    if urlsplit(address.uri).scheme != "grpc+tls":
-        return None
+    """Why a service does not answer, found by a look of our own; None if that tells nothing."""
     try:
-        address._handshake(address.tls)
-    except ssl.SSLCertVerificationError as error:
-        return TLSError(
-            f"the certificate of {address.uri} is refused: {error.verify_message}",
-            hint="give the CA that signed it, and the name that it bears, with tls=headrace.TLS(…)",
-        )
-    except ssl.SSLError as error:
-        return TLSError(f"no TLS connection to {address.uri}: {error.reason or error}")
-    except OSError as error:
-        return Unavailable(f"the service at {address.uri} does not answer: {error.strerror or error}")
+        address.look()
+    except HeadraceError as error:
+        return error
     return None
+
+
+def _context(tls: TLS | None) -> ssl.SSLContext:
+    """Checks as `tls` says. Raises TLSError that names the file which cannot be used."""
+    context = ssl.create_default_context() if tls is None or tls.ca is None else _trusting(tls.ca)
+    if tls is not None and tls.cert is not None and tls.key is not None:
+        _trusting(tls.cert)
+        try:
+            context.load_cert_chain(tls.cert, tls.key, password="")
+        except ssl.SSLError:
+            file = os.fspath(tls.key)
+            raise TLSError(
+                f"{file} is not the private key of {os.fspath(tls.cert)}, or has a password",
+                details={"file": file},
+            ) from None
+    if tls is not None:
+        context.check_hostname = tls.verify == "full"
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
+def _trusting(certificates: str | os.PathLike[str]) -> ssl.SSLContext:
+    file = os.fspath(certificates)
+    try:
+        return ssl.create_default_context(cafile=file)
+    except ssl.SSLError:
+        raise TLSError(f"{file} holds no certificate that can be read", details={"file": file}) from None

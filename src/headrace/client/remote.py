@@ -43,8 +43,6 @@ _TEXT, _NOTHING = Decoder(str), Decoder(None)
 
 _SPINE_ROWS = 65_536
 _TRANSLATED: tuple[tuple[type[Exception], type[HeadraceError]], ...] = (
-    (fl.FlightTimedOutError, Timeout),
-    (fl.FlightUnavailableError, Unavailable),
     (fl.FlightCancelledError, Cancelled),
     (fl.FlightUnauthenticatedError, Unauthenticated),
     (fl.FlightUnauthorizedError, PermissionDenied),
@@ -95,9 +93,10 @@ class RemoteBackend:
                 stream.write_table(keys)
             sent = sink.getvalue().to_pybytes()
         body = protocol.DeleteRows(ref, idempotency_key, sent, condition)
-        with self._outcome_asked(ref, idempotency_key) as done:
-            done.append(self._ask("delete_rows", body, _COMMIT))
-        return done[0]
+        try:
+            return self._ask("delete_rows", body, _COMMIT)
+        except Unavailable as error:
+            return self._lost(ref, idempotency_key, error)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         return self._ask("history", protocol.History(ref, limit), _COMMITS)
@@ -141,9 +140,16 @@ class RemoteBackend:
     def insert(
         self, ref: str, rows: pa.RecordBatchReader, mode: protocol.InsertMode, idempotency_key: str
     ) -> Commit:
-        with self._outcome_asked(ref, idempotency_key) as done:
-            done.append(self._put(protocol.InsertCommand(ref, mode, idempotency_key), rows))
-        return done[0]
+        source = _Source(rows)
+        try:
+            commit = self._put(protocol.InsertCommand(ref, mode, idempotency_key), source)
+            return commit or self._lost(ref, idempotency_key, None)
+        except HeadraceError as error:
+            if source.failure is not None:
+                raise source.failure from None
+            if isinstance(error, Unavailable) and source.ended:
+                return self._lost(ref, idempotency_key, error)
+            raise  # the service had not all rows, and so committed none
 
     def close(self) -> None:
         self._client.close()
@@ -176,11 +182,11 @@ class RemoteBackend:
                 with contextlib.suppress(pa.ArrowException, OSError):
                     writer.close()
 
-    def _put(self, command: protocol.InsertCommand, rows: pa.RecordBatchReader) -> Commit:
+    def _put(self, command: protocol.InsertCommand, source: _Source) -> Commit | None:
+        """The commit; None if the service did not want all rows, because it has made this write before."""
         descriptor = fl.FlightDescriptor.for_command(protocol.encode(command))
         with self._call(None) as options:
-            writer, answers = self._client.do_put(descriptor, rows.schema, options)
-            source = _Source(rows)
+            writer, answers = self._client.do_put(descriptor, source.schema, options)
             try:
                 for batch in source:
                     writer.write_batch(batch)
@@ -188,35 +194,31 @@ class RemoteBackend:
                 writer.write_metadata(protocol.COMPLETE)
                 writer.done_writing()
                 answer = answers.read()
-            finally:
-                try:
-                    # If the service has refused already, writing fails without a reason, and closing tells it.
-                    writer.close()
-                except fl.FlightError:
-                    if source.failure is None:
-                        raise
+            except (pa.ArrowException, OSError):
+                # Once the service has answered, writing fails without a reason: closing tells an error of it.
+                writer.close()
                 if source.failure is not None:
-                    raise source.failure
-        return _decode(answer.to_pybytes(), _COMMIT)
-
-    @contextlib.contextmanager
-    def _outcome_asked(self, ref: str, key: str) -> Iterator[list[Commit]]:
-        """A lost answer to a write is no answer: asks the service what became of it."""
-        done: list[Commit] = []
-        try:
-            yield done
-        except Unavailable as error:
-            try:
-                found = self.outcome(ref, key)
-            except HeadraceError:
-                raise OutcomeUnknown(
-                    f"{ref}: the service went away before it said whether the write was committed",
-                    hint=f"try again with idempotency_key={key!r}: it is then written once",
-                    details={"idempotency_key": key},
-                ) from error
-            if found is None:
+                    raise
+                answer = None
+            except BaseException:
+                with contextlib.suppress(pa.ArrowException, OSError):
+                    writer.close()
                 raise
-            done.append(found)
+            else:
+                writer.close()
+        return None if answer is None else _decode(answer.to_pybytes(), _COMMIT)
+
+    def _lost(self, ref: str, key: str, error: Unavailable | None) -> Commit:
+        """What became of a write whose answer was lost. That there is no commit yet does not tell."""
+        with contextlib.suppress(HeadraceError):
+            found = self.outcome(ref, key)
+            if found is not None:
+                return found
+        raise OutcomeUnknown(
+            f"{ref}: the service went away before it said whether the write was committed",
+            hint=f"try again with idempotency_key={key!r}: it is then written once",
+            details={"idempotency_key": key},
+        ) from error
 
     def _ask(self, action: protocol.Action, body: object, answer: Decoder[Answer]) -> Answer:
         with self._call(self._timeout) as options:
@@ -233,28 +235,32 @@ class RemoteBackend:
         ]
         try:
             yield fl.FlightCallOptions(timeout=timeout, headers=headers)
-        except (fl.FlightError, pa.ArrowNotImplementedError) as error:
-            raise self._translate(error, request_id) from error
+        except (pa.ArrowException, OSError) as error:
+            raise self._translate(error, request_id, timeout) from error
 
-    def _translate(self, error: Exception, request_id: str) -> HeadraceError:
+    def _translate(self, error: Exception, request_id: str, timeout: float | None) -> HeadraceError:
         told = getattr(error, "extra_info", None)
         if told:
             return protocol.decode_error(bytes(told))
+        service = f"the service at {self._address.uri}"
+        if isinstance(error, fl.FlightUnavailableError):
+            return diagnose(self._address) or Unavailable(f"{service} broke off", request_id=request_id)
+        if isinstance(error, fl.FlightTimedOutError):
+            waited = "" if timeout is None else f" within {timeout:g} seconds"
+            return Timeout(f"{service} did not answer{waited}", request_id=request_id)
         for kind, ours in _TRANSLATED:
             if isinstance(error, kind):
-                if ours is Unavailable:
-                    return diagnose(self._address) or Unavailable(
-                        f"the service at {self._address.uri} does not answer", request_id=request_id
-                    )
-                return ours(f"the service at {self._address.uri}: {error}", request_id=request_id)
-        return InternalError(f"the service at {self._address.uri} failed: {error}", request_id=request_id)
+                return ours(f"{service}: {error}", request_id=request_id)
+        return InternalError(f"{service} failed: {error}", request_id=request_id)
 
 
 class _Source:
-    """Batches of the caller's; remembers what reading them raised."""
+    """Batches of the caller's; remembers whether they ended, and what reading them raised."""
 
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         self._rows = rows
+        self.schema = rows.schema
+        self.ended = False
         self.failure: BaseException | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -265,6 +271,7 @@ class _Source:
         except BaseException as error:
             self.failure = error
             raise
+        self.ended = True
 
 
 def _chunks(reader: fl.FlightStreamReader) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ Source: the Delta Lake protocol (https://github.com/delta-io/delta/blob/master/P
 from __future__ import annotations
 
 import datetime as dt
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +15,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import (
-    BloomFilterProperties,
-    ColumnProperties,
     CommitProperties,
     DeltaTable,
     Transaction,
-    WriterProperties,
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -28,22 +26,22 @@ from headrace.errors import (
     Conflict,
     CorruptTable,
     HeadraceError,
-    LimitExceeded,
     SnapshotNotFound,
-    Unavailable,
     Unsupported,
 )
 from headrace.formats.base import Snapshot
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 from headrace.model.types import stored_type
+from headrace.storage.failure import failure as storage_failure
 
 _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
 _WRITE_ID = "headrace.write"
 _UNIQUE = "headrace.unique"
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
-_FULL_DISK = frozenset({27, 28, 122})  # EFBIG, ENOSPC, EDQUOT
+# The wheel keeps what the system said in its text alone; the number in it is the system's own.
+_SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 
 
 class DeltaLog:
@@ -140,7 +138,6 @@ class DeltaLog:
             configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
             storage_options=self._options,
             commit_properties=_properties(write),
-            writer_properties=_writer(write.keys),
         )
 
     def append(self, rows: Any, write: Write) -> None:
@@ -150,7 +147,6 @@ class DeltaLog:
             rows,
             mode="append",
             commit_properties=_properties(write),
-            writer_properties=_writer(write.keys),
         )
 
     def overwrite(self, rows: Any, write: Write) -> None:
@@ -160,7 +156,6 @@ class DeltaLog:
             rows,
             mode="overwrite",
             commit_properties=_properties(write),
-            writer_properties=_writer(write.keys),
         )
 
     def merge(self, rows: Any, write: Write, scope: str | None) -> None:
@@ -193,12 +188,15 @@ class DeltaLog:
             source_alias="s",
             target_alias="t",
             commit_properties=_properties(write),
-            writer_properties=_writer(write.keys),
         )
 
     def _base(self, write: Write) -> DeltaTable:
         # A handle of its own: a failed write may leave one between two versions.
-        return DeltaTable(self.uri, version=write.base, storage_options=self._options)
+        table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
+        if table.transaction_version(write.write_id) is not None:
+            # The wheel refuses a second commit only beside the first, not after it.
+            raise Conflict(f"write {write.write_id} is in the log of {self.uri}")
+        return table
 
     def _refreshed(self) -> DeltaTable | None:
         if self._table is None:
@@ -241,7 +239,7 @@ class Write:
 
 def attempt(
     log: DeltaLog,
-    write_id: str,
+    write: Write,
     change: Callable[[], None],
     cause: Callable[[], BaseException | None] = lambda: None,
 ) -> Commit | None:
@@ -253,13 +251,14 @@ def attempt(
     Raises:
         whatever stopped the write, when the log shows that nothing was committed.
     """
-    before = log.newest()
+    newest = log.newest()
+    before = newest.version if newest and write.base is None else write.base
     failure: Exception | None = None
     try:
         change()
     except Exception as error:  # the wheel raises bare Exceptions too
         failure = error
-    commit = log.committed(write_id)
+    commit = log.committed(write.write_id)
     if commit is not None:
         return commit
     told = cause()
@@ -267,8 +266,8 @@ def attempt(
         raise told
     after = log.newest()
     if failure is None:
-        raise CorruptTable(f"the commit of write {write_id} is missing from the log of {log.uri}")
-    moved = (after and after.version) != (before and before.version)
+        raise CorruptTable(f"the commit of write {write.write_id} is missing from the log of {log.uri}")
+    moved = (None if after is None else after.version) != before
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
     raise translate(failure, log.uri) from failure
@@ -276,9 +275,10 @@ def attempt(
 
 def translate(error: Exception, uri: str) -> HeadraceError:
     if isinstance(error, OSError):
-        if error.errno in _FULL_DISK:
-            return LimitExceeded(f"no space is left to write {uri}: the table is as it was")
-        return Unavailable(f"the storage of {uri} failed: {error}")
+        return storage_failure(uri, error.strerror or error, error.errno)
+    system = _SYSTEM_ERROR.search(str(error))
+    if system:
+        return storage_failure(uri, error, int(system["number"]))
     if isinstance(error, CommitFailedError):
         return Conflict(f"the commit to {uri} was refused: {error}", hint="try again")
     return CorruptTable(f"the log of {uri} cannot be used: {error}")
@@ -346,12 +346,6 @@ def _properties(write: Write) -> CommitProperties:
         max_commit_retries=None if write.base is None else 0,
         app_transactions=[Transaction(write.write_id, 1)],
     )
-
-
-def _writer(keys: Iterable[str]) -> WriterProperties:
-    """Bloom filters on the keys: a look-up by key opens only the files, and row groups, that hold it."""
-    bloom = ColumnProperties(bloom_filter_properties=BloomFilterProperties(True, fpp=0.01))
-    return WriterProperties(compression="SNAPPY", column_properties=dict.fromkeys(keys, bloom))
 
 
 def _commit(entry: Mapping[str, Any]) -> Commit:

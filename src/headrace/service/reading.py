@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import msgspec
 import pyarrow as pa
@@ -85,6 +85,8 @@ class Reader:
         )
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
+        if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
+            raise InvalidArgument(f"the read has no part {part} of {parts}")
         plan, snapshots = self._plan(prepared.request)
         if (spine is None) != (plan.spine is None):
             raise InvalidArgument(
@@ -202,7 +204,7 @@ class Running:
         """Stop; from any thread. The batches then end in `Cancelled`."""
         self._session.interrupt()
 
-    def batches(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
         """The rows as they are made. Once only; closing the iterator stops the work."""
         try:
             yield from self._rows(*self._start(), batch_rows)
@@ -248,7 +250,10 @@ class Running:
 
 
 def _schema(ipc: bytes | None) -> pa.Schema | None:
-    return None if ipc is None else read_schema(ipc)
+    try:
+        return None if ipc is None else read_schema(ipc)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidArgument(f"the spine's schema cannot be read: {error}") from None
 
 
 def _pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:

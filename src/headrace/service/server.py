@@ -16,6 +16,8 @@ from headrace import protocol
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument, Unsupported
 from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
+from headrace.service.listening import check_free, refusal
+from headrace.service.reading import Running
 from headrace.service.store import ProjectStore, Store
 from headrace.service.watch import Watch
 
@@ -29,16 +31,24 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     Args:
         listen: `grpc://host:port`, `grpc+tls://host:port` or `grpc+unix:///path`; port 0 is any free one.
         identity: certificate chain and private key of the server, for `grpc+tls`.
+
+    Raises:
+        Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
     """
 
     def __init__(self, store: Store, listen: str, identity: tuple[bytes, bytes] | None = None) -> None:
         self._store = store
         self._watch = Watch()
-        super().__init__(
-            listen,
-            tls_certificates=[identity] if identity else None,
-            middleware={_HEADERS: _Headers()},
-        )
+        check_free(listen)
+        try:
+            super().__init__(
+                listen,
+                tls_certificates=[identity] if identity else None,
+                middleware={_HEADERS: _Headers()},
+            )
+        except (OSError, pa.ArrowException):
+            del self._store  # the library keeps a server that did not start, and what it holds
+            raise refusal(listen) from None
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
         with _answering(context) as project:
@@ -91,11 +101,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             command = _decode(descriptor.command, protocol.ReadCommand)
             spool = self._store.storage.spool()
             try:
-                for chunk in reader:
-                    if chunk.data is not None:
-                        spool.add(chunk.data)
-                spine = spool.table(reader.schema)
-                running = self._project(project).run(command.prepared, spine)
+                with _arrow("the spine"):
+                    for chunk in reader:
+                        if chunk.data is not None:
+                            spool.add(chunk.data)
+                    schema = reader.schema
+                running = self._project(project).run(command.prepared, spool.table(schema))
                 batches = self._started(context, running)
                 writer.begin(running.schema)
                 for batch in batches:
@@ -112,19 +123,29 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     ) -> None:
         with _answering(context) as project:
             command = _decode(descriptor.command, protocol.InsertCommand)
-            rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
+            with _arrow("the rows' schema"):
+                rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
             commit = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
             writer.write(pa.py_buffer(protocol.encode(commit)))
 
     def _project(self, name: str) -> ProjectStore:
         return self._store.project(name)
 
-    def _started(self, context: fl.ServerCallContext, running: Any) -> Iterator[pa.RecordBatch]:
-        """The batches, the first one made: until then only the watch notices that the caller has gone."""
-        batches = running.batches()
-        with self._watch.over(context.is_cancelled, running.cancel):
-            first = next(batches, None)
+    def _started(self, context: fl.ServerCallContext, running: Running) -> Iterator[pa.RecordBatch]:
+        """The batches, the first one made: an error before it is the answer to the call."""
+        batches = self._watched(context, running)
+        first = next(batches, None)
         return batches if first is None else _chain(first, batches)
+
+    def _watched(self, context: fl.ServerCallContext, running: Running) -> Iterator[pa.RecordBatch]:
+        """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone."""
+        with contextlib.closing(running.batches()) as batches:
+            while True:
+                with self._watch.over(context.is_cancelled, running.cancel):
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                yield batch
 
 
 def _received(reader: fl.MetadataRecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -194,11 +215,26 @@ class _Call(fl.ServerMiddleware):  # type: ignore[misc]
         self.project = headers.get(protocol.PROJECT_HEADER, "default")
 
 
-def _decode(body: bytes, kind: Any) -> Any:
+def _decode(body: bytes | None, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
+        return msgspec.json.decode(body or b"", type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise InvalidArgument(f"the request cannot be read: {error}") from None
+
+
+@contextlib.contextmanager
+def _arrow(what: str) -> Iterator[None]:
+    """Around the reading of Arrow data that a caller sent."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidArgument(f"{what} cannot be read: {error}") from None
+
+
+def _create_group(store: ProjectStore, body: protocol.GroupBody) -> protocol.GroupBody:
+    with _arrow("the schema"):
+        given = body.group()
+    return _body(store.create_group(given.definition, given.schema))
 
 
 def _hello(store: ProjectStore, body: protocol.Hello) -> protocol.Hello:
@@ -206,7 +242,8 @@ def _hello(store: ProjectStore, body: protocol.Hello) -> protocol.Hello:
 
 
 def _delete_rows(store: ProjectStore, body: protocol.DeleteRows) -> object:
-    keys = None if body.keys_ipc is None else pa.ipc.open_stream(body.keys_ipc).read_all()
+    with _arrow("the keys"):
+        keys = None if body.keys_ipc is None else pa.ipc.open_stream(body.keys_ipc).read_all()
     return store.delete_rows(body.ref, keys, body.condition, body.idempotency_key)
 
 
@@ -214,7 +251,7 @@ _body = protocol.GroupBody.of
 
 _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "hello": (protocol.Hello, _hello),
-    "create_group": (protocol.GroupBody, lambda s, b: _body(s.create_group(b.definition, b.group().schema))),
+    "create_group": (protocol.GroupBody, _create_group),
     "get_group": (protocol.Named, lambda s, b: _body(s.get_group(b.name, b.version))),
     "list_groups": (protocol.Listing, lambda s, b: [_body(g) for g in s.list_groups(b.name, b.tags)]),
     "delete_group": (protocol.Named, lambda s, b: s.delete_group(b.name, b.version, b.force)),

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.engine.key_index import KeyIndex
-from headrace.errors import InvalidArgument
+from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.expression import Condition
@@ -79,11 +79,18 @@ class ProjectStore:
         check_definition(definition)
         stored = None if schema is None else declared_schema(definition, schema)
         location = self._store.storage.new_location(self._project, definition.name)
-        made = self._store.registry.create_group(
-            self._project, msgspec.structs.replace(definition, location=location)
-        )
         if stored is not None:
-            self._store.log(location).create(stored, made.partition_by, made.change_feed)
+            # Before its group, so that nobody finds a group without the schema that it was declared with.
+            self._store.log(location).create(stored, definition.partition_by, definition.change_feed)
+        try:
+            made = self._store.registry.create_group(
+                self._project, msgspec.structs.replace(definition, location=location)
+            )
+        except OutcomeUnknown:
+            raise
+        except HeadraceError:
+            self._remove(location)
+            raise
         return self._with_schema(made)
 
     def get_group(self, name: str, version: int | None) -> Group:
@@ -94,8 +101,7 @@ class ProjectStore:
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
         gone = self._store.registry.delete_group(self._project, name, version, force)
-        self._store.forget(gone.location)
-        self._store.storage.remove(gone.location)
+        self._remove(gone.location)
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
@@ -113,6 +119,8 @@ class ProjectStore:
         return self._writer(ref).delete(keys, condition, _write_id(idempotency_key))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
+        if limit is not None and limit < 0:
+            raise InvalidArgument(f"limit={limit} is negative")
         _, log = self._table(*parse_reference(ref))
         return log.history(limit)
 
@@ -159,6 +167,10 @@ class ProjectStore:
     def _with_schema(self, definition: GroupDefinition) -> Group:
         newest = self._store.log(definition.location).newest()
         return Group(definition, None if newest is None else newest.schema)
+
+    def _remove(self, location: str) -> None:
+        self._store.forget(location)
+        self._store.storage.remove(location)
 
     def _writer(self, ref: str) -> Writer:
         definition, log = self._table(*parse_reference(ref))

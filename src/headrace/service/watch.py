@@ -1,4 +1,4 @@
-"""Stops work whose caller has gone before the first row was ready."""
+"""Stops work whose caller has gone while no row is ready to be sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _POLL_SECONDS = 0.1
 
 
 class Watch:
-    """One thread for all calls that have not answered yet."""
+    """One thread for all calls that are making rows."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,10 +35,14 @@ class Watch:
     def _run(self) -> None:
         while True:
             self._wake.wait()
-            with self._lock:
-                for gone, cancel in self._calls.values():
-                    if gone():
-                        cancel()
-                if not self._calls:
-                    self._wake.clear()
+            self._look()
             time.sleep(_POLL_SECONDS)
+
+    def _look(self) -> None:
+        """A call of its own, so that the waiting thread holds nothing of the calls that it has seen."""
+        with self._lock:
+            for gone, cancel in self._calls.values():
+                if gone():
+                    cancel()
+            if not self._calls:
+                self._wake.clear()

@@ -12,7 +12,7 @@ import pyarrow as pa
 from headrace.engine.duck import Engine, translated
 from headrace.errors import Conflict, InvalidArgument
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog, Write, attempt, translate
+from headrace.formats.delta import DeltaLog, Write, attempt
 from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition
 from headrace.model.expression import Compare, Condition, Ref, Value, columns_of, to_value
@@ -49,18 +49,15 @@ class Writer:
             return self._append(rows, intake, write_id)
         spool = self._storage.spool()
         try:
-            try:
-                for batch in rows:
-                    if batch.num_rows:
-                        spool.add(intake.fit(batch))
-                table = spool.table(intake.schema)
-            except OSError as error:
-                raise translate(error, self._log.uri) from error
+            for batch in rows:
+                if batch.num_rows:
+                    spool.add(intake.fit(batch))
+            table = spool.table(intake.schema)
             if table.num_rows == 0:
                 return self._nothing(snapshot)
             if mode != "append":
                 self._check_unique(table)
-            return self._commit(lambda newest: self._insert_once(newest, table, mode, write_id), write_id)
+            return self._commit(lambda newest: self._insert_once(newest, table, mode, write_id))
         finally:
             spool.close()
 
@@ -73,10 +70,10 @@ class Writer:
         if condition is not None:
             kinds = snapshot.schema
             bound = coerce(condition, lambda ref: kinds.field(ref.name).type)
-            return self._commit(lambda newest: self._delete_where(newest, bound, write_id), write_id)
+            return self._commit(lambda newest: self._delete_where(newest, bound, write_id))
         assert keys is not None
         table = check_key_frame(self._definition, snapshot.schema, keys)
-        return self._commit(lambda newest: self._delete_keys(newest, table, write_id), write_id)
+        return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
 
     def _append(self, rows: pa.RecordBatchReader, intake: Intake, write_id: str) -> Commit:
         """Straight from the caller into the table. Rows may repeat, so other writers do not matter."""
@@ -88,7 +85,7 @@ class Writer:
         write = Write(write_id, self._definition.primary_key, unique=None)
 
         commit = attempt(
-            self._log, write_id, lambda: self._log.append(guarded.reader, write), lambda: guarded.failure
+            self._log, write, lambda: self._log.append(guarded.reader, write), lambda: guarded.failure
         )
         if commit is None:
             raise Conflict(
@@ -96,7 +93,7 @@ class Writer:
             )
         return commit
 
-    def _commit(self, once: Callable[[Snapshot | None], Commit | None], write_id: str) -> Commit:
+    def _commit(self, once: Callable[[Snapshot | None], Commit | None]) -> Commit:
         """Try until nobody else commits in between."""
         with self._log.writing:
             for number in range(_ATTEMPTS):
@@ -107,7 +104,6 @@ class Writer:
         raise Conflict(
             f"{self._definition.ref}: other writers were faster {_ATTEMPTS} times; nothing was written",
             hint="try again",
-            details={"idempotency_key": write_id},
         )
 
     def _insert_once(
@@ -138,7 +134,7 @@ class Writer:
                     change = lambda: log.replace(_twice(table), write, text or None, _MARK)  # noqa: E731
             else:
                 change = lambda: log.append(table.to_reader(), write)  # noqa: E731
-        return attempt(log, write_id, change)
+        return attempt(log, write, change)
 
     def _check_unique(self, table: pa.Table) -> None:
         identity = self._definition.identity
@@ -205,7 +201,7 @@ class Writer:
                 return self._nothing(snapshot)
             exact = [c for c in columns if c not in identity]
             write = Write(write_id, identity, snapshot.unique, snapshot.version)
-            return attempt(self._log, write_id, lambda: self._log.remove(victims.to_reader(), write, exact))
+            return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, exact))
         finally:
             spool.close()
 
@@ -221,7 +217,7 @@ class Writer:
         if victims.num_rows == 0:
             return self._nothing(snapshot)
         write = Write(write_id, tuple(keys.column_names), snapshot.unique, snapshot.version)
-        return attempt(self._log, write_id, lambda: self._log.remove(victims.to_reader(), write, []))
+        return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, []))
 
     def _nothing(self, snapshot: Snapshot | None) -> Commit:
         """The answer to a write that changes nothing and so commits nothing."""
