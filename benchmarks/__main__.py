@@ -23,7 +23,9 @@ _WRONG, _USAGE, _BUSY = 1, 2, 3
 
 
 def main(
-    workload: Annotated[str | None, typer.Argument(help="Its name; all of them by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="All by default.")
+    ] = None,
     runs: Annotated[int | None, typer.Option(help="Rounds; each workload has its own number.", min=1)] = None,
     size: Annotated[str, typer.Option(help=f"One of {', '.join(SIZES)}.")] = FULL,
     out: Annotated[Path, typer.Option(help="Folder for JSON and plots.")] = _RESULTS,
@@ -38,10 +40,10 @@ def main(
     if list_:
         list_workloads(list(WORKLOADS.values()), console)
         return
-    if size not in SIZES or (workload is not None and workload not in WORKLOADS):
+    if size not in SIZES or not set(names or ()) <= WORKLOADS.keys():
         console.print(f"workloads are {', '.join(WORKLOADS)}; sizes are {', '.join(SIZES)}")
         raise typer.Exit(_USAGE)
-    for chosen in [WORKLOADS[workload]] if workload else WORKLOADS.values():
+    for chosen in [WORKLOADS[name] for name in names or WORKLOADS]:
         try:
             report = run(chosen, size, runs or chosen.runs, force)
         except MachineBusy as error:

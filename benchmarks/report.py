@@ -51,7 +51,8 @@ class Report:
 
 
 def show(report: Report, console: Console) -> None:
-    console.print(_cases(report))
+    console.print(_times(report))
+    console.print(_first_runs(report))
     for name, count in report.background.items():
         console.print(f"  {name} ran {count} times meanwhile")
     if report.goals:
@@ -107,35 +108,32 @@ def _shown(median: Median) -> list[float]:
     return [median.value] if median.n == 1 else [median.value, median.low, median.high]
 
 
-def _cases(report: Report) -> Table:
+def _times(report: Report) -> Table:
     noisy = ", noisy" if report.noisy else ""
     title = f"{report.workload}: {report.about} ({report.unit} {report.scale:,g}{noisy})"
     versus = [f"÷ {report.baseline}"] if report.baseline else []
-    heads = [
+    table = _table(title, "system", "wall, median [95 %]", *versus, "CPU", *versus)
+    for c in report.cases:
+        ratio = [_interval(_shown(c.ratio), 1, 2, "")] if c.ratio else []
+        cpu_ratio = [f"{c.cpu_ratio:.2f}"] if c.cpu_ratio else []
+        table.add_row(c.name, _seconds(*_shown(c.wall)), *ratio, _seconds(c.cpu), *cpu_ratio)
+    return table
+
+
+def _first_runs(report: Report) -> Table:
+    table = _table(
+        "First run, in a fresh process",
+        "system",
         "rows",
-        "wall, median [95 %]",
-        *versus,
-        "first",
-        "CPU",
-        *versus,
+        "wall",
         "memory",
         "of the service",
-        "written",
-    ]
-    table = _table(title, "system", *heads)
+        "written to disk",
+    )
     for c in report.cases:
-        table.add_row(
-            c.name,
-            f"{c.rows:,}",
-            _seconds(*_shown(c.wall)),
-            *([_interval(_shown(c.ratio), 1, 2, "")] if c.ratio else []),
-            _seconds(c.first),
-            _seconds(c.cpu),
-            *([f"{c.cpu_ratio:.2f}"] if c.cpu_ratio else []),
-            _megabytes(c.peak),
-            _megabytes(c.service_peak) if c.service_peak else "",
-            _megabytes(c.written) if c.written else "",
-        )
+        service = _megabytes(c.service_peak) if c.service_peak else ""
+        written = _megabytes(c.written) if c.written else ""
+        table.add_row(c.name, f"{c.rows:,}", _seconds(c.first), _megabytes(c.peak), service, written)
     return table
 
 

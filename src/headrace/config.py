@@ -146,3 +146,8 @@ def default_store() -> str | None:
 def debugging() -> bool:
     """Whether the command line shows tracebacks."""
     return os.environ.get(DEBUG_VARIABLE) == "1"
+
+
+def quiet_grpc() -> None:
+    """Keep gRPC's own log off stderr, unless the environment asks for it: Headrace tells what it says."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")

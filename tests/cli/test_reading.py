@@ -20,7 +20,7 @@ VERSION = version("headrace")
 Command = Callable[..., Ran]
 
 
-def test_people_see_tables(lake: Path) -> None:
+def test_people_see_tables(lake: Path, command: Command) -> None:
     names, rule, *rows = headrace("fg", "list", "[fw]*", "--store", lake).lines
     assert names == "group        primary key   event time   ttl   columns   description"
     assert rule == "─" * 77
@@ -29,7 +29,7 @@ def test_people_see_tables(lake: Path) -> None:
         "weather@v1   origin        seen         2h          3   hourly [bold]readings",
         "wide@v1      c0                                    40",
     ]
-    shown = headrace("fg", "show", "weather", "--store", lake).lines
+    shown = command("fg", "show", "weather", "--store", lake).lines
     assert shown[:5] == [
         "group          weather@v1",
         "description    hourly [bold]readings",
@@ -45,7 +45,7 @@ def test_people_see_tables(lake: Path) -> None:
         "temp     double",
     ]
     preview = ("fg", "preview", "weather@v1", "--latest", "--columns", "origin, temp")
-    assert headrace(*preview, "--store", lake).lines[2:] == ["JFK       2.5", "LGA      null"]
+    assert command(*preview, "--store", lake).lines[2:] == ["JFK       2.5", "LGA      null"]
 
 
 def test_people_see_views(service: str, command: Command) -> None:

@@ -25,11 +25,11 @@ INSTANTS = [
 LATER = [*INSTANTS, NOON + dt.timedelta(minutes=6), NOON + dt.timedelta(hours=13)]
 DAYS = [dt.date(2024, 2, 29), dt.date(2024, 3, 1), dt.date(2024, 3, 2)]
 AGES = [
-    dt.timedelta(2),
-    dt.timedelta(hours=12),
-    dt.timedelta(minutes=3),
     dt.timedelta(minutes=1),
+    dt.timedelta(minutes=3),
     dt.timedelta(microseconds=1),
+    dt.timedelta(hours=12),
+    dt.timedelta(2),
 ]
 NO_AGE = dt.timedelta(0)
 
@@ -178,7 +178,7 @@ def group_of(choose: Chooser, name: str, names: dict[str, str], *, root: bool) -
         created_time=names["c"] if recorded else None,
         partition_by=[names["part"]] if partitioned else [],
         tie_breaker=names["rank"] if ranked else None,
-        ttl=choose.one([None, None, *AGES, UNLIMITED]) if timed else None,
+        ttl=choose.one([None, *AGES, UNLIMITED, None]) if timed else None,
         min_age=choose.one([NO_AGE, *AGES]) if timed and choose.rarely(6) else None,
     )
     writes = []
@@ -262,8 +262,8 @@ def join_of(
         if choose.rarely(25):
             join.point_in_time = False
         else:
-            join.max_age = choose.one([None, None, None, *AGES, UNLIMITED])
-            join.min_age = choose.one([*([] if itself else [None] * 4), NO_AGE, *AGES[::-1]])
+            join.max_age = choose.one([*AGES, None, None, None, UNLIMITED])
+            join.min_age = choose.one([*([] if itself else [None] * 4), NO_AGE, *AGES])
     if len(table.states) > 1 and choose.rarely(8):
         join.state = choose.count(1, len(table.states) - 1)
     return join, right.types

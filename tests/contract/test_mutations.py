@@ -183,7 +183,7 @@ def mismatch(store: Any, examples: int) -> bool:
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_the_reference_notices(embedded_store, monkeypatch, mutation):
     mutation(monkeypatch)
-    assert mismatch(embedded_store, 100)
+    assert mismatch(embedded_store, 200)
 
 
 def test_the_rewriting_alone_changes_nothing(embedded_store, monkeypatch):

@@ -15,6 +15,7 @@ from contract.cases import ODD_NAMES, PLAIN_NAMES, Chooser, Stored, condition_on
 from contract.driver import column_of, plain, write
 from reference.condition import Condition, holds
 from reference.point_in_time import Ambiguous, latest
+from reference.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning")
 EXAMPLES = hypothesis.settings.default.max_examples
@@ -48,7 +49,9 @@ def histories(draw: st.DrawFn) -> History:
 
 def check(store: hr.FeatureStore, history: History) -> None:
     table = history.group.table
-    group, snapshots = write(store, history.group)
+    group, commits = write(store, history.group)
+    for commit, (mode, rows), there in zip(commits, history.group.writes, table.states, strict=False):
+        check_counts(commit, table, mode, rows, there)
     for kind, what in history.deletes:
         if kind == "filter":
             dropped = table.delete(lambda row, what=what: holds(what, row))
@@ -58,9 +61,9 @@ def check(store: hr.FeatureStore, history: History) -> None:
             schema = pa.schema([(name, history.group.types[name]) for name in what[0]])
             commit = group.delete(keys=pa.Table.from_pylist(what, schema))
         assert (commit.rows_deleted or 0) == dropped
-        snapshots.append(commit.snapshot)
-    for snapshot, rows in zip(snapshots, table.states, strict=True):
-        compare(group.read(snapshot=snapshot), rows, table.columns)
+        commits.append(commit)
+    for commit, rows in zip(commits, table.states[1:], strict=True):
+        compare(group.read(snapshot=commit.snapshot), rows, table.columns)
     for condition in history.filters:
         matching = [row for row in table.rows if holds(condition, row)]
         compare(group.read(history.columns, column_of(condition, group)), matching, history.columns)
@@ -72,6 +75,16 @@ def check(store: hr.FeatureStore, history: History) -> None:
                 result.to_arrow()
         else:
             compare(result, expected, history.columns)
+
+
+def check_counts(
+    commit: hr.Commit, table: Table, mode: str, rows: list[dict[str, Any]], there: list[dict[str, Any]]
+) -> None:
+    identities = {table.identity(row) for row in there}
+    if mode == "upsert" and len(identities) < len(there):
+        return  # one row in the place of several has no agreed count
+    updated = sum(table.identity(row) in identities for row in rows) if mode == "upsert" else 0
+    assert (commit.rows_inserted, commit.rows_updated or 0) == (len(rows) - updated, updated)
 
 
 def compare(result: hr.Result, rows: list[dict[str, Any]], columns: list[str]) -> None:

@@ -13,7 +13,7 @@ import typer
 from headrace.cli import doctor, feature_group, feature_view, registry, serve, start, status
 from headrace.cli.noun import noun
 from headrace.cli.report import print_error, print_warning
-from headrace.config import debugging
+from headrace.config import debugging, quiet_grpc
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument
 
 app = noun("Feature groups on a lakehouse, point-in-time-correct training data, Arrow all the way.")
@@ -35,6 +35,7 @@ def main() -> None:
 def run(command: typer.Typer, arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; what it raises is told on stderr."""
     json = "--json" in arguments
+    quiet_grpc()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: print_warning(str(message), json)
@@ -71,6 +72,7 @@ def _as_ours(error: BaseException) -> HeadraceError:
         return InvalidArgument(error.format_message(), hint="add --help to see what the command takes")
     if isinstance(error, KeyboardInterrupt):
         return Cancelled("interrupted")
+    said = " ".join(str(error).split())
     return InternalError(
-        f"{type(error).__name__}: {error}", hint="set HEADRACE_DEBUG=1 to see where it happened"
+        f"{type(error).__name__}: {said}", hint="set HEADRACE_DEBUG=1 to see where it happened"
     )

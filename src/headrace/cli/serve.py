@@ -25,7 +25,7 @@ _GRACE_SECONDS = 3.0
 
 
 def serve(
-    root: Annotated[Path, typer.Option(help="Folder of the store; made if it is missing.")],
+    root: Annotated[str, typer.Option(help="Folder of the store; made if it is missing.")],
     listen: Annotated[
         list[str],
         typer.Option(
@@ -52,7 +52,7 @@ def serve(
     from headrace.wiring import Service
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    config = store_config(str(root), registry=registry, memory_limit=memory_limit, threads=threads)
+    config = store_config(root, registry=registry, memory_limit=memory_limit, threads=threads)
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
     service = Service(config, listen, tls)
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)

@@ -20,22 +20,20 @@ in Python     fs = headrace.connect("{root}")"""
 
 
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of the store; made if it is missing.")
-    ],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the store; made if it is missing.")],
     json: Json = False,
 ) -> None:
     """Make a store in a folder. A store that is there already stays as it is."""
     from headrace.wiring import connect
 
     try:
-        find_store(str(folder))
+        find_store(folder)
         made = False
     except NotFound:
         made = True
-    connect(folder).close()
+        connect(folder).close()
     if json:
-        print_json({"store": str(folder.absolute()), "made": made})
+        print_json({"store": str(find_store(folder)), "made": made})
     else:
         print_text(f"{'made a store in' if made else 'there is a store already in'} {folder}\n")
         print_text(_NEXT.format(root=folder))

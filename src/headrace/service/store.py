@@ -32,7 +32,8 @@ class Store:
 
     def __init__(self, config: StoreConfig) -> None:
         self.storage = LocalStorage(config.root)
-        self.registry = Registry.open(config.registry)
+        self._registry = Registry.open(config.registry)
+        self._closed = False
         self.engine = Engine(
             memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill
         )
@@ -55,9 +56,16 @@ class Store:
     def project(self, name: str) -> ProjectStore:
         return ProjectStore(self, check_name("project", name))
 
+    @property
+    def registry(self) -> Registry:
+        if self._closed:
+            raise InvalidArgument("the store is closed", hint="connect again")
+        return self._registry
+
     def close(self) -> None:
+        self._closed = True
         self.engine.close()
-        self.registry.close()
+        self._registry.close()
         self.storage.close()
 
     def __enter__(self) -> Self:
