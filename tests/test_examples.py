@@ -16,7 +16,6 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 README = (ROOT / "README.md").read_text("utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-INTERNAL = {".condition", ".model", ".prepare", ".resolved"}
 CLASSES = [hr.FeatureStore, hr.FeatureGroup, hr.Query, hr.FeatureView, hr.Result, hr.Column]
 
 
@@ -58,7 +57,7 @@ def public_names() -> list[str]:
     errors = {name for name in errors if issubclass(getattr(hr, name), hr.HeadraceError)}
     functions = {f"hr.{name}" for name in hr.__all__ if name not in errors}
     methods = {f".{name}" for kind in CLASSES for name in vars(kind) if not name.startswith("_")}
-    return sorted(functions | methods - INTERNAL)
+    return sorted(functions | methods)
 
 
 @pytest.mark.parametrize("name", public_names())

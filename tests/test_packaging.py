@@ -33,7 +33,7 @@ def test_the_build_backend_is_pinned_to_the_locked_version() -> None:
 
 def test_the_core_installs_without_pandas_polars_or_a_database_server() -> None:
     core = {r.name for r in map(Requirement, requires("headrace") or ()) if "extra" not in str(r.marker)}
-    assert core.isdisjoint({"numpy", "pandas", "polars", "psycopg", "scikit-learn", "matplotlib", "pyspark"})
+    assert core.isdisjoint({"pandas", "polars", "psycopg", "scikit-learn", "matplotlib", "pyspark"})
 
 
 def test_the_package_is_typed_licensed_and_brings_its_command() -> None:

@@ -46,6 +46,7 @@ class TLS:
         return cls(folder / "ca_chain.pem", folder / "client_cert.pem", folder / "client_key.pem")
 
     def read_ca(self) -> bytes | None:
+        """The certificates to trust, as PEM; None for the system's. Raises TLSError."""
         return None if self.ca is None else _read_pem(self.ca, b"CERTIFICATE")
 
     def read_identity(self) -> tuple[bytes, bytes] | None:

@@ -27,18 +27,24 @@ OPERATORS = {
 
 def check(store: hr.FeatureStore, case: Case) -> None:
     """Write the case's groups, ask its query in each of its ways, and compare with the reference."""
+    compare_answers(case, *set_up(store, case))
+
+
+def set_up(store: hr.FeatureStore, case: Case) -> tuple[hr.Query, hr.FeatureView | None]:
+    """The case's query over its groups, which are written, and a view of it where one is asked."""
     made = {group.table.name: write(store, group) for group in case.groups}
     query = build(case.query, made)
-    view = None
+    views = any(kind != "read" for kind, _ in case.calls)
+    return query, store.create_feature_view(fresh("view"), query, labels=case.labels) if views else None
+
+
+def compare_answers(case: Case, query: hr.Query, view: hr.FeatureView | None) -> None:
     for kind, call in case.calls:
-        if kind != "read" and view is None:
-            view = store.create_feature_view(fresh("view"), query, labels=case.labels)
         try:
             expected = answer(case.query, call)
         except Ambiguous:
             expected = None
-        result = ask(query, view, kind, call, case)
-        compare(result, expected, ordered=call.spine is not None)
+        compare(ask(query, view, kind, call, case), expected, ordered=call.spine is not None)
 
 
 def write(store: hr.FeatureStore, group: Stored) -> tuple[hr.FeatureGroup, list[hr.Commit]]:

@@ -53,11 +53,15 @@ def test_finds_several_and_nothing_else(group):
 def test_sees_rows_that_came_after_it_was_made(group):
     group, keys = group
     assert found(group, group["k"] == keys[7]) == [7]
-    group.insert(pa.table({"k": pa.array([keys[7]], group.schema.field("k").type), "n": [1007]}), mode="append")
+    group.insert(
+        pa.table({"k": pa.array([keys[7]], group.schema.field("k").type), "n": [1007]}), mode="append"
+    )
     assert found(group, group["k"] == keys[7]) == [7, 1007]
 
 
-@pytest.mark.parametrize("value", [2**70, -(2**63), 1.0, 1.5, decimal.Decimal("1.00"), decimal.Decimal("1.5")])
+@pytest.mark.parametrize(
+    "value", [2**70, -(2**63), 1.0, 1.5, decimal.Decimal("1.00"), decimal.Decimal("1.5")]
+)
 def test_numbers_of_other_types_compare_as_in_a_scan(tmp_path, value):
     with hr.connect(tmp_path / "lake") as store:
         group = store.create_feature_group("g", primary_key=["k"])

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.client.frame import Frame, to_reader, to_table
 from headrace.client.query import On, Query, check_limit, check_names, pin
-from headrace.client.result import Result
+from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.duration import UNLIMITED, Duration, Time
@@ -35,10 +35,12 @@ class FeatureGroup:
 
     @property
     def name(self) -> str:
+        """Its name."""
         return self._group.definition.name
 
     @property
     def version(self) -> int:
+        """Its version."""
         return self._group.definition.version
 
     @property
@@ -48,14 +50,17 @@ class FeatureGroup:
 
     @property
     def primary_key(self) -> tuple[str, ...]:
+        """The columns that name the entity."""
         return self._group.definition.primary_key
 
     @property
     def event_time(self) -> str | None:
+        """The column that says from when on a row is true, if there is one."""
         return self._group.definition.event_time
 
     @property
     def created_time(self) -> str | None:
+        """The column that says when a row was recorded, if there is one."""
         return self._group.definition.created_time
 
     @property
@@ -66,18 +71,22 @@ class FeatureGroup:
 
     @property
     def location(self) -> str:
+        """Where its table lies."""
         return self._group.definition.location
 
     @property
     def format(self) -> str:
+        """Of its table."""
         return self._group.definition.format
 
     @property
     def tags(self) -> dict[str, str]:
+        """A copy of its tags."""
         return dict(self._group.definition.tags)
 
     @property
     def description(self) -> str:
+        """What it was declared to hold."""
         return self._group.definition.description
 
     def __getitem__(self, name: str) -> Column:
@@ -134,7 +143,7 @@ class FeatureGroup:
                 f"filter takes a condition, not {filter!r}", hint='such as group["column"] > 0'
             )
         condition = (
-            None if filter is None else self.select().filter(filter).resolved.root.filters[0].condition
+            None if filter is None else self.select().filter(filter)._resolved.root.filters[0].condition
         )
         table = None if keys is None else to_table(keys)
         return self._backend.delete_rows(self._ref, table, condition, uuid.uuid4().hex)
@@ -170,11 +179,11 @@ class FeatureGroup:
             query = query.as_of(snapshot=snapshot, timestamp=timestamp)
         request = ReadRequest(
             kind="query",
-            query=query.model,
+            query=query._model,
             latest=latest,
             limit=None if limit is None else check_limit(limit),
         )
-        return Result.prepare(self._backend, request, None)
+        return prepare(self._backend, request, None)
 
     def select(self, *columns: str) -> Query:
         """A query on these columns; without arguments, on all features."""
@@ -184,6 +193,7 @@ class FeatureGroup:
         return self._query(Select(names))
 
     def filter(self, condition: Column) -> Query:
+        """A query on the rows for which the condition is true."""
         return self._query().filter(condition)
 
     def join(

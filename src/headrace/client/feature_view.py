@@ -7,7 +7,7 @@ from typing import Literal
 from headrace.client.frame import Frame, to_table
 from headrace.client.options import EngineName, KnownAt, point_in_time
 from headrace.client.query import Query
-from headrace.client.result import Result
+from headrace.client.result import Result, prepare
 from headrace.model.definition import ViewDefinition, write_schema
 from headrace.model.duration import Duration, Time
 from headrace.model.name import parse_reference
@@ -36,23 +36,27 @@ class FeatureView:
 
     @property
     def name(self) -> str:
+        """Its name."""
         return self._definition.name
 
     @property
     def version(self) -> int:
+        """Its version."""
         return self._definition.version
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The label columns."""
         return self._definition.labels
 
     @property
     def features(self) -> tuple[str, ...]:
         """The columns that are no labels, in order."""
-        return tuple(f.name for f in self.query.resolved.fields if f.name not in self.labels)
+        return tuple(f.name for f in self.query._resolved.fields if f.name not in self.labels)
 
     @property
     def query(self) -> Query:
+        """The query that the view names, on the groups as they are now."""
         groups = {
             ref: self._backend.get_group(*parse_reference(ref)) for ref in groups_of(self._definition.query)
         }
@@ -60,10 +64,12 @@ class FeatureView:
 
     @property
     def tags(self) -> dict[str, str]:
+        """A copy of its tags."""
         return dict(self._definition.tags)
 
     @property
     def description(self) -> str:
+        """What it was declared to hold."""
         return self._definition.description
 
     def training_data(
@@ -150,7 +156,7 @@ class FeatureView:
     ) -> Result:
         table = None if spine is None else to_table(spine).replace_schema_metadata(None)
         schema = None if table is None else write_schema(table.schema)
-        return Result.prepare(self._backend, self._request(kind, options, schema), table)
+        return prepare(self._backend, self._request(kind, options, schema), table)
 
     def _request(
         self, kind: Literal["training", "batch"], options: PointInTime, schema: bytes | None

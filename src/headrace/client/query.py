@@ -10,15 +10,15 @@ import msgspec
 import pyarrow as pa
 
 from headrace.client.options import known_at_options
-from headrace.client.result import Result
+from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
 from headrace.model.definition import Group
 from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
-from headrace.model.expression import Column, Ref
+from headrace.model.expression import Column, Ref, condition_of
 from headrace.model.query import Filter, How, Join, Limit, Select, Source, Step
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import PointInTime, ReadRequest
-from headrace.model.resolve import Resolved, resolve, unknown_column
+from headrace.model.resolve import resolve, unknown_column
 from headrace.protocol import Backend
 
 if TYPE_CHECKING:
@@ -39,15 +39,6 @@ class Query:
         self._model = model
         self._groups = dict(groups)
         self._resolved = resolve(model, self._groups)
-
-    @property
-    def model(self) -> QueryModel:
-        """The query as data."""
-        return self._model
-
-    @property
-    def resolved(self) -> Resolved:
-        return self._resolved
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,7 +64,7 @@ class Query:
             raise InvalidArgument(
                 f"filter takes a condition, not {condition!r}", hint='such as group["column"] > 0'
             )
-        return self._with(Filter(condition.condition))
+        return self._with(Filter(condition_of(condition)))
 
     def limit(self, n: int) -> Query:
         """At most `n` rows; which ones is not said. Must be the last step."""
@@ -145,7 +136,7 @@ class Query:
         """
         instant, by_row = known_at_options(known_at)
         options = PointInTime(known_at=instant, known_at_event_time=by_row)
-        return Result.prepare(
+        return prepare(
             self._backend, ReadRequest(kind="query", query=self._model, point_in_time=options), None
         )
 

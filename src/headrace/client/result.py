@@ -32,12 +32,9 @@ class Result:
         self._prepared = prepared
         self._spine = spine
 
-    @classmethod
-    def prepare(cls, backend: Backend, request: ReadRequest, spine: pa.Table | None) -> Result:
-        return cls(backend, backend.prepare(request), spine)
-
     @property
     def schema(self) -> pa.Schema:
+        """The columns of the result."""
         return read_schema(self._prepared.schema_ipc)
 
     @property
@@ -46,6 +43,7 @@ class Result:
         return dict(self._prepared.snapshots)
 
     def to_arrow(self) -> pa.Table:
+        """All rows, in memory."""
         return self._backend.read(self._prepared, self._spine)
 
     def to_reader(self, batch_size: int = BATCH_ROWS) -> pa.RecordBatchReader:
@@ -67,6 +65,7 @@ class Result:
         return self.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
+        """A polars frame."""
         return _to_polars(self.to_arrow())
 
     def head(self, n: int = 10) -> Result:
@@ -75,7 +74,7 @@ class Result:
             raise InvalidArgument(f"head takes a number of rows, not {n!r}")
         limit = self._prepared.request.limit
         request = msgspec.structs.replace(self._prepared.request, limit=n if limit is None else min(n, limit))
-        return Result.prepare(self._backend, request, self._spine)
+        return prepare(self._backend, request, self._spine)
 
     def xy(self, to: Literal["pandas", "polars", "arrow"] = "pandas") -> tuple[Any, Any]:
         """Features and labels of one run, in the same row order.
@@ -103,11 +102,17 @@ class Result:
         return _to_pandas(x, "pyarrow"), frame.iloc[:, 0] if y.num_columns == 1 else frame
 
     def explain(self) -> str:
+        """How it is run, for people."""
         return self._backend.explain(self._prepared.request)
 
     def __repr__(self) -> str:
         pinned = ", ".join(f"{ref} at snapshot {n}" for ref, n in self._prepared.snapshots.items())
         return f"Result({pinned}: {', '.join(self.schema.names)})"
+
+
+def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> Result:
+    """Check a read and pin it."""
+    return Result(backend, backend.prepare(request), spine)
 
 
 def _sliced(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:

@@ -171,7 +171,7 @@ class FeatureStore:
         definition = ViewDefinition(
             name=check_name("feature view", name),
             version=0 if version is None else _version(version),
-            query=query.model,
+            query=query._model,
             labels=check_names(labels),
             description=description,
             tags=dict(tags or {}),
@@ -194,6 +194,7 @@ class FeatureStore:
         self._backend.delete_view(name, version)
 
     def close(self) -> None:
+        """Let go of the store; results not yet run can no longer be."""
         self._backend.close()
 
     def __enter__(self) -> Self:

@@ -127,14 +127,6 @@ class Column:
             raise InvalidArgument("a condition is not a column", hint="combine conditions with & | ~")
         return self._node
 
-    @property
-    def condition(self) -> Condition:
-        if isinstance(self._node, Ref):
-            raise InvalidArgument(
-                f"column {self._node.name!r} is not a condition", hint="compare it: column == True"
-            )
-        return self._node
-
     def _compare(self, op: Operator, other: object) -> Column:
         right = other._ref() if isinstance(other, Column) else to_value(other)
         return Column(Compare(op, self._ref(), right))
@@ -170,19 +162,21 @@ class Column:
         return Column(Like(self._ref(), pattern))
 
     def is_null(self) -> Column:
+        """True where there is no value."""
         return Column(IsNull(self._ref()))
 
     def is_not_null(self) -> Column:
+        """True where there is a value."""
         return Column(Not(IsNull(self._ref())))
 
     def __and__(self, other: Column) -> Column:
-        return Column(And((self.condition, _condition(other))))
+        return Column(And((condition_of(self), condition_of(other))))
 
     def __or__(self, other: Column) -> Column:
-        return Column(Or((self.condition, _condition(other))))
+        return Column(Or((condition_of(self), condition_of(other))))
 
     def __invert__(self) -> Column:
-        return Column(Not(self.condition))
+        return Column(Not(condition_of(self)))
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgument(
@@ -196,10 +190,15 @@ class Column:
         return f"Column({describe(self._node)})"
 
 
-def _condition(other: object) -> Condition:
+def condition_of(other: object) -> Condition:
+    """The condition that a `Column` stands for. Raises InvalidArgument for anything else."""
     if not isinstance(other, Column):
         raise InvalidArgument(f"{other!r} is not a condition", hint="put brackets around each comparison")
-    return other.condition
+    if isinstance(other._node, Ref):
+        raise InvalidArgument(
+            f"column {other._node.name!r} is not a condition", hint="compare it: column == True"
+        )
+    return other._node
 
 
 def describe(node: Ref | Value | Condition) -> str:

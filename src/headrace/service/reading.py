@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 import msgspec
 import pyarrow as pa
 
 from headrace.engine.duck import Engine, Session, translated
 from headrace.engine.key_index import KeyIndex
-from headrace.errors import AmbiguousRows, InvalidArgument, SnapshotNotFound
+from headrace.errors import (
+    AmbiguousRows,
+    CorruptTable,
+    HeadraceError,
+    InvalidArgument,
+    NotFound,
+    SnapshotNotFound,
+)
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Group, GroupDefinition, ViewDefinition, read_schema, write_schema
@@ -83,6 +91,19 @@ class Reader:
             labels=tuple(n for n in labels if n in held),
             snapshots=_snapshots(pinned),
         )
+
+    def deleted(self, definitions: Iterable[GroupDefinition]) -> NotFound | None:
+        """The error to raise if one of the groups was deleted since: what its files do then tells nothing."""
+        for was in definitions:
+            try:
+                there = self._table(was.name, was.version)[0].location == was.location
+            except NotFound:
+                there = False
+            except HeadraceError:
+                continue  # the registry does not tell
+            if not there:
+                return NotFound(f"feature group {was.ref} was deleted meanwhile")
+        return None
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
@@ -206,24 +227,32 @@ class Running:
 
     def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
         """The rows as they are made. Once only; closing the iterator stops the work."""
-        try:
+        with self._ending():
             yield from self._rows(*self._start(), batch_rows)
-        finally:
-            self._session.close()
 
     def table(self) -> pa.Table:
         """All rows at once, made by all threads of the engine. Once only."""
-        try:
+        with self._ending():
             facts, program = self._start()
             if len(program.outputs) == len(self.schema) and not program.ambiguous:
                 found = self._session.table(program.query)
                 return found.rename_columns(self.schema.names).cast(self.schema)
             return pa.Table.from_batches(self._rows(facts, program, BATCH_ROWS), self.schema)
-        finally:
-            self._session.close()
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    @contextlib.contextmanager
+    def _ending(self) -> Iterator[None]:
+        try:
+            yield
+        except CorruptTable:
+            deleted = self._reader.deleted(side.definition for side in self._plan.resolved.sides)
+            if deleted is not None:
+                raise deleted from None
+            raise
+        finally:
+            self._session.close()
 
     def _rows(self, facts: Facts, program: Program, batch_rows: int) -> Iterator[pa.RecordBatch]:
         assembly = Assembly(self._plan, program, self._spine)

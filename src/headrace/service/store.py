@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Self
 
 import msgspec
@@ -115,7 +116,8 @@ class ProjectStore:
         return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
 
     def insert(self, ref: str, rows: pa.RecordBatchReader, mode: InsertMode, idempotency_key: str) -> Commit:
-        return self._writer(ref).insert(rows, mode, _write_id(idempotency_key))
+        write_id = _write_id(idempotency_key)
+        return self._write(ref, lambda writer: writer.insert(rows, mode, write_id))
 
     def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
         _, log = self._table(*parse_reference(ref))
@@ -124,7 +126,8 @@ class ProjectStore:
     def delete_rows(
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
-        return self._writer(ref).delete(keys, condition, _write_id(idempotency_key))
+        write_id = _write_id(idempotency_key)
+        return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:
@@ -180,9 +183,15 @@ class ProjectStore:
         self._store.forget(location)
         self._store.storage.remove(location)
 
-    def _writer(self, ref: str) -> Writer:
+    def _write(self, ref: str, act: Callable[[Writer], Commit]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
-        return Writer(definition, log, self._store.engine, self._store.storage)
+        try:
+            return act(Writer(definition, log, self._store.engine, self._store.storage))
+        finally:
+            deleted = self._reader.deleted([definition])
+            if deleted is not None:
+                self._remove(definition.location)  # the write may have made the folder anew
+                raise deleted
 
 
 def _write_id(idempotency_key: str) -> str:

@@ -110,6 +110,8 @@ class Writer:
         self, snapshot: Snapshot | None, table: pa.Table, mode: InsertMode, write_id: str
     ) -> Commit | None:
         d, log = self._definition, self._log
+        if snapshot is not None and not snapshot.schema.equals(table.schema):
+            raise Conflict(f"{d.ref}: another writer set its columns meanwhile", hint="try again")
         if snapshot is None:
             write = Write(write_id, d.primary_key, unique=None if mode == "append" else True)
             change = lambda: log.start(table.to_reader(), write, d.partition_by, d.change_feed)  # noqa: E731
