@@ -100,8 +100,9 @@ def rows_identified_by_their_keys(patch: pytest.MonkeyPatch) -> None:
     def engine_spine(*arguments: Any) -> tuple[pa.Table, bool]:
         spine, nanos = real(*arguments)
         keys = ["".join(map(str, row.values())) for row in spine.drop_columns([SPINE_ROW]).to_pylist()]
-        first = pa.array([keys.index(key) for key in keys], spine.schema.field(SPINE_ROW).type)
-        return spine.set_column(spine.schema.get_field_index(SPINE_ROW), SPINE_ROW, first), nanos
+        different = list(dict.fromkeys(keys))
+        rows = pa.array([different.index(key) for key in keys], spine.schema.field(SPINE_ROW).type)
+        return spine.set_column(spine.schema.get_field_index(SPINE_ROW), SPINE_ROW, rows), nanos
 
     patch.setattr(reading, "engine_spine", engine_spine)
 
@@ -172,8 +173,10 @@ def test_the_reference_notices_each(embedded_store):
         if not unnoticed:
             return
         asked = set_up(embedded_store, case)
-        assert agree(nothing, case, asked)
-        unnoticed[:] = [mutation for mutation in unnoticed if agree(mutation, case, asked)]
+        noticed = [mutation for mutation in unnoticed if not agree(mutation, case, asked)]
+        if noticed:
+            assert agree(nothing, case, asked)
+        unnoticed[:] = [mutation for mutation in unnoticed if mutation not in noticed]
 
     run()
     assert [mutation.__name__ for mutation in unnoticed] == []

@@ -21,6 +21,8 @@ _ALERT_SECONDS = 0.5
 _CHANNEL_OPTIONS = (
     # A service on this host is reached directly, whatever proxy the environment names.
     ("grpc.enable_http_proxy", 0),
+    # A service that is back is found soon, however long it was away.
+    ("grpc.max_reconnect_backoff_ms", 1000),
     # Errors travel as metadata, and that of a wide frame names many columns.
     ("grpc.max_metadata_size", 16 << 20),
     ("grpc.absolute_max_metadata_size", 16 << 20),
@@ -147,6 +149,7 @@ class Address:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
+            plain.settimeout(_ALERT_SECONDS)
             context.wrap_socket(plain).close()
         except OSError:
             return []

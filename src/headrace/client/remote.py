@@ -244,7 +244,7 @@ class RemoteBackend:
             return protocol.decode_error(bytes(told))
         service = f"the service at {self._address.uri}"
         if isinstance(error, fl.FlightUnavailableError):
-            return diagnose(self._address) or Unavailable(f"{service} broke off", request_id=request_id)
+            return diagnose(self._address) or Unavailable(f"{service} did not answer", request_id=request_id)
         if isinstance(error, fl.FlightTimedOutError):
             waited = "" if timeout is None else f" within {timeout:g} seconds"
             return Timeout(f"{service} did not answer{waited}", request_id=request_id)
