@@ -1,1 +1,0 @@
-"""Stores among several processes, dying processes, full disks and much data."""

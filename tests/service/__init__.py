@@ -1,1 +1,0 @@
-"""The service as its clients meet it, good ones and bad."""
