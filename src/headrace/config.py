@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from headrace.errors import InvalidArgument, NotFound, TLSError
 
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
+
+# What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
+_UNUSABLE = re.compile(r"[#?\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +110,7 @@ def store_config(
         (root / ".headrace").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
-    url = registry or default_registry() or f"sqlite:///{root / '.headrace' / 'registry.db'}"
+    url = registry or default_registry() or f"sqlite:///{quote(str(root / '.headrace' / 'registry.db'))}"
     return StoreConfig(root, url, memory_limit, threads, tuple(sorted((storage_options or {}).items())))
 
 
@@ -131,7 +135,17 @@ def _local_root(target: str) -> Path:
             f"{target!r} is no store",
             hint="give a local folder, grpc://host:port, grpc+tls:// or grpc+unix://",
         )
-    return Path(target.removeprefix("file://")).expanduser().absolute()
+    path = unquote(target.removeprefix("file://")) if scheme else target
+    if not path:
+        raise InvalidArgument("the store has no name", hint='"." is the current folder')
+    root = Path(path).expanduser().absolute()
+    strange = _UNUSABLE.search(str(root))
+    if strange is not None:
+        raise InvalidArgument(
+            f"{str(root)!r} holds {strange.group()!r}, which the Delta library cannot keep in a folder's name",
+            hint="name the folder otherwise",
+        )
+    return root
 
 
 def default_registry() -> str | None:

@@ -205,8 +205,10 @@ class TestModes:
     def test_upsert_replaces_every_row_that_appends_left(self, weather):
         for temp in (1.0, 2.0):
             weather.insert(frame(WEATHER, ("JFK", "10:00", temp)), mode="append")
-        weather.insert(frame(WEATHER, ("JFK", "10:00", 3.0)))
-        assert values(weather.read(), "temp") == [3.0]
+        commit = weather.insert(frame(WEATHER, ("JFK", "10:00", 3.0), ("LGA", "10:00", 4.0)))
+        assert sorted(values(weather.read(), "temp")) == [3.0, 4.0]
+        assert (commit.rows_inserted, commit.rows_updated, commit.rows_deleted) == (1, 1, 1)
+        assert weather.history()[0] == commit
 
     def test_upsert_across_partitions_replaces_the_row(self, store):
         """The row moves to another partition; it must not stay in the old one as well."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import msgspec
 import pyarrow as pa
 
 from headrace.errors import (
@@ -21,20 +22,54 @@ from headrace.errors import (
 )
 
 _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
-    (duckdb.OutOfMemoryException, LimitExceeded, "the query needs more memory than memory_limit allows"),
+    (
+        duckdb.OutOfMemoryException,
+        LimitExceeded,
+        "the query needs more than memory_limit, or more disk to spill to than there is: {}",
+    ),
     (duckdb.InterruptException, Cancelled, "the query was cancelled"),
-    (duckdb.IOException, CorruptTable, "a file of the table cannot be read"),
-    (duckdb.OutOfRangeException, InvalidArgument, "a value is out of range"),
-    (duckdb.ConversionException, InvalidArgument, "a value cannot be converted"),
+    (duckdb.IOException, CorruptTable, "a file of the table cannot be read: {}"),
+    (duckdb.InvalidInputException, CorruptTable, "a file of the table cannot be read: {}"),
+    (duckdb.OutOfRangeException, InvalidArgument, "a value is out of range: {}"),
+    (duckdb.ConversionException, InvalidArgument, "a value cannot be converted: {}"),
 )
 
 
-def translate(error: duckdb.Error) -> HeadraceError:
-    """DuckDB's error as one of ours; what DuckDB said is in the details."""
+class _Told(msgspec.Struct):
+    """What DuckDB says of an error as JSON."""
+
+    exception_type: str
+    exception_message: str
+
+
+def translate(error: Exception) -> HeadraceError | None:
+    """DuckDB's error as one of ours; what DuckDB said is in the details. None if the error is not DuckDB's.
+
+    An error in mid-stream has passed through Arrow, which keeps its text alone.
+    """
+    _, brace, rest = str(error).partition("{")
+    try:
+        told = msgspec.json.decode(brace + rest, type=_Told)
+    except msgspec.MsgspecError:
+        if not isinstance(error, duckdb.Error):
+            return None
+        told = _Told("", str(error))
+    raised = type(error) if isinstance(error, duckdb.Error) else _exception(told.exception_type)
     for kind, ours, message in _TRANSLATED:
-        if isinstance(error, kind):
-            return ours(message, details={"engine": str(error)})
-    return InternalError(f"the query engine failed: {error}")
+        if issubclass(raised, kind):
+            first, *_ = told.exception_message.splitlines() or [""]
+            return ours(message.format(first), details={"engine": told.exception_message})
+    return InternalError(f"the query engine failed: {told.exception_message}")
+
+
+def _exception(name: str) -> type[Exception]:
+    """DuckDB's class for what it calls "Out of Memory"; the root of them if there is none."""
+    todo: list[type[Exception]] = [duckdb.Error]
+    for kind in todo:
+        if kind.__name__.casefold() == f"{name.replace(' ', '')}Exception".casefold():
+            return kind
+        todo += kind.__subclasses__()
+    return todo[0]
 
 
 class Engine:
@@ -60,6 +95,7 @@ class Engine:
         try:
             self._instance: duckdb.DuckDBPyConnection | None = duckdb.connect(config=config)
             self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
+            self._instance.execute("SET GLOBAL errors_as_json = true")
         except duckdb.Error as error:
             raise InvalidArgument(
                 f"memory_limit={memory_limit!r} or threads={threads!r} is refused: {error}"
@@ -134,5 +170,8 @@ def translated() -> Iterator[None]:
     """Turns DuckDB's errors into ours."""
     try:
         yield
-    except duckdb.Error as error:
-        raise translate(error) from error
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        ours = translate(error)
+        if ours is None:
+            raise
+        raise ours from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -64,7 +65,7 @@ class Snapshot:
 
     def source(self, files: pa.Table) -> str:
         """SQL for what stands in `files`, at least one: all columns but the partitions', and `file_index`."""
-        paths = ", ".join(text(path) for path in files["path"].to_pylist())
+        paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in files["path"].to_pylist())
         return f"read_parquet([{paths}], hive_partitioning=false)"
 
     @property
@@ -83,6 +84,10 @@ class Snapshot:
             shares[least].append(index)
             sizes[least] += size
         return [files.take(sorted(share)) for share in shares if share]
+
+
+# DuckDB takes a path with one of these for a pattern.
+_GLOB = re.compile(r"[*?\[]")
 
 
 def _value(value: object) -> str:

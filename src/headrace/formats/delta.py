@@ -39,6 +39,7 @@ _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
 _WRITE_ID = "headrace.write"
 _UNIQUE = "headrace.unique"
+_UPDATED = "headrace.updated"
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
@@ -204,14 +205,14 @@ class DeltaLog:
                 self._table = DeltaTable(self.uri, storage_options=self._options)
             except TableNotFoundError:
                 return None
-            _check_readable(self._table)
+            _check_readable(self._table, self.uri)
         else:
             self._table.update_incremental()
         return self._table
 
     def _keep(self, table: DeltaTable, version: int) -> Snapshot:
         if version not in self._kept:
-            self._kept[version] = _snapshot(table)
+            self._kept[version] = _snapshot(table, self.uri)
             while len(self._kept) > _KEPT_SNAPSHOTS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(version)
@@ -226,15 +227,22 @@ class Write:
         keys: the columns that identify a row.
         unique: whether identities are unique afterwards; None if that is not known.
         base: the snapshot on which the write rests: anything committed since makes it fail.
+        updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
     """
 
     def __init__(
-        self, write_id: str, keys: tuple[str, ...], unique: bool | None, base: int | None = None
+        self,
+        write_id: str,
+        keys: tuple[str, ...],
+        unique: bool | None,
+        base: int | None = None,
+        updated: int | None = None,
     ) -> None:
         self.write_id = write_id
         self.keys = keys
         self.unique = unique
         self.base = base
+        self.updated = updated
 
 
 def attempt(
@@ -298,24 +306,23 @@ class _translated:  # noqa: N801
             raise translate(error, self._uri) from error
 
 
-def _check_readable(table: DeltaTable) -> None:
+def _check_readable(table: DeltaTable, uri: str) -> None:
     features = set(table.protocol().reader_features or ())
     strange = sorted(features - _READABLE_FEATURES)
     mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
     if strange or mapped:
         raise Unsupported(
-            f"{table.table_uri} uses {', '.join(strange) or 'columnMapping'}, which Headrace does not read",
+            f"{uri} uses {', '.join(strange) or 'columnMapping'}, which Headrace does not read",
             hint="rewrite the table without that feature",
         )
 
 
-def _snapshot(table: DeltaTable) -> Snapshot:
-    base = table.table_uri.removeprefix("file://").rstrip("/")
+def _snapshot(table: DeltaTable, uri: str) -> Snapshot:
     actions = pa.table(table.get_add_actions(flatten=True))
     paths = []
     for path in actions["path"].to_pylist():
         name = unquote(path)
-        paths.append(name if name.startswith("/") or "://" in name else f"{base}/{name}")
+        paths.append(name if name.startswith("/") or "://" in name else f"{uri}/{name}")
     files = actions.set_column(actions.schema.get_field_index("path"), "path", pa.array(paths, pa.string()))
     last: dict[str, Any] = next(iter(table.history(1)), {})
     told = last.get(_UNIQUE)
@@ -341,6 +348,8 @@ def _properties(write: Write) -> CommitProperties:
     metadata = {_WRITE_ID: write.write_id}
     if write.unique is not None:
         metadata[_UNIQUE] = str(write.unique).lower()
+    if write.updated is not None:
+        metadata[_UPDATED] = str(write.updated)
     return CommitProperties(
         custom_metadata=metadata,
         max_commit_retries=None if write.base is None else 0,
@@ -357,13 +366,20 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
 
     appended = (entry.get("operationParameters") or {}).get("mode") in ("Append", "ErrorIfExists")
     none = 0 if appended else None
+    inserted = count("num_target_rows_inserted", "num_added_rows")
+    updated = _or(count("num_target_rows_updated"), none)
+    deleted = _or(count("num_target_rows_deleted", "num_deleted_rows"), none)
+    if _UPDATED in entry and inserted is not None and deleted is not None:
+        # The wheel was told to delete and to insert.
+        updated = int(entry[_UPDATED])
+        inserted, deleted = inserted - updated, deleted - updated
     return Commit(
         snapshot=int(entry["version"]),
         timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),
         operation=str(entry.get("operation", "UNKNOWN")),
-        rows_inserted=count("num_target_rows_inserted", "num_added_rows"),
-        rows_updated=_or(count("num_target_rows_updated"), none),
-        rows_deleted=_or(count("num_target_rows_deleted", "num_deleted_rows"), none),
+        rows_inserted=inserted,
+        rows_updated=updated,
+        rows_deleted=deleted,
         user=entry.get("userName"),
     )
 

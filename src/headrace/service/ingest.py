@@ -65,10 +65,12 @@ class Intake:
         self._now = now
         self._offset = 0
         self._given = given
+        # By name, once: Arrow looks a name up by going through all fields.
+        self._types = {field.name: field.type for field in given}
         check_columns(definition.ref, given.names)
-        self._identity = [c for c in definition.identity if c in given.names]
+        self._identity = [c for c in definition.identity if c in self._types]
         self._problems = list(
-            self._new_schema_problems(given) if stored is None else self._schema_problems(stored, given)
+            self._new_schema_problems(given) if stored is None else self._schema_problems(stored)
         )
         self._schema = stored
 
@@ -87,13 +89,13 @@ class Intake:
     def _new_schema(self, given: pa.Schema) -> pa.Schema:
         fields = [pa.field(f.name, stored_type(f.type)) for f in given]
         created = self._definition.created_time
-        if created is not None and created not in given.names:
+        if created is not None and created not in self._types:
             fields.append(pa.field(created, TIMESTAMP))
         return pa.schema(fields)
 
     def _new_schema_problems(self, given: pa.Schema) -> Iterator[Problem]:
         for name in self._needed():
-            if name not in given.names:
+            if name not in self._types:
                 yield Problem(SchemaMismatch, name, f"column {name!r} is missing")
         for field in given:
             if pa.types.is_null(field.type):
@@ -109,21 +111,19 @@ class Intake:
             else:
                 yield from definition_problems(self._definition, field.name, field.type)
 
-    def _schema_problems(self, stored: pa.Schema, given: pa.Schema) -> Iterator[Problem]:
+    def _schema_problems(self, stored: pa.Schema) -> Iterator[Problem]:
         for field in stored:
-            if field.name not in given.names:
+            kind = self._types.get(field.name)
+            if kind is None:
                 if field.name != self._definition.created_time:
                     yield Problem(SchemaMismatch, field.name, f"column {field.name!r} is missing")
-            elif not widens(given.field(field.name).type, field.type):
-                kind = given.field(field.name).type
+            elif not widens(kind, field.type):
                 yield Problem(
                     SchemaMismatch, field.name, f"column {field.name!r} is {kind}, and {field.type} is stored"
                 )
-        for field in given:
-            if field.name not in stored.names:
-                yield Problem(
-                    SchemaMismatch, field.name, f"column {field.name!r} is not in the feature group"
-                )
+        known = set(stored.names)
+        for name in (name for name in self._types if name not in known):
+            yield Problem(SchemaMismatch, name, f"column {name!r} is not in the feature group")
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as it is stored. Raises BadData that names every problem in it, and in the schema."""
@@ -136,12 +136,13 @@ class Intake:
         if self._problems:
             raise refuse(self._definition.ref, problems)
         columns = []
-        for field in self.schema:
-            if field.name not in batch.schema.names:
+        schema, given = self.schema, dict(zip(self._types, batch.columns, strict=True))
+        for field in schema:
+            if field.name not in given:
                 columns.append(pa.repeat(pa.scalar(self._now, field.type), batch.num_rows))
                 continue
             try:
-                columns.append(to_stored(batch.column(field.name), field.type))
+                columns.append(to_stored(given[field.name], field.type))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 problems.append(
                     Problem(
@@ -153,7 +154,7 @@ class Intake:
         if problems:
             raise refuse(self._definition.ref, problems)
         self._offset += batch.num_rows
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _null_problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
         for name in self._identity:
@@ -165,7 +166,7 @@ class Intake:
 
     def _partition_problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
         for name in self._definition.partition_by:
-            if name in batch.schema.names and is_string(self.schema.field(name).type):
+            if name in self._types and is_string(self.schema.field(name).type):
                 lost = pc.is_in(batch.column(name).cast(pa.string()), pa.array(_LOST_PARTITIONS))
                 if pc.any(lost).as_py():
                     message = f"{name!r} holds '' or __HIVE_DEFAULT_PARTITION__, which a partition reads back as null"

@@ -126,13 +126,15 @@ class Writer:
                 write_id, d.identity or tuple(table.column_names), snapshot.unique, snapshot.version
             )
             scope = self._scope(table)
-            if self._collides(snapshot, table, scope):
+            collisions = self._collisions(snapshot, table, scope)
+            if collisions:
                 text = " AND ".join(
                     condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
                 )
                 if snapshot.unique:
                     change = lambda: log.merge(table.to_reader(), write, text or None)  # noqa: E731
                 else:
+                    write.updated = collisions
                     change = lambda: log.replace(_twice(table), write, text or None, _MARK)  # noqa: E731
             else:
                 change = lambda: log.append(table.to_reader(), write)  # noqa: E731
@@ -171,17 +173,26 @@ class Writer:
             scope.append(Compare("<=", Ref(name), _stored_value(found[f"b{i}"])))
         return scope
 
-    def _collides(self, snapshot: Snapshot, table: pa.Table, scope: list[Condition]) -> bool:
-        """True if a stored row has the identity of a new one. A group without any identity only grows."""
+    def _collisions(self, snapshot: Snapshot, table: pa.Table, scope: list[Condition]) -> int:
+        """Identities of new rows that stored rows have; at most one is counted where stored ones are unique.
+
+        A group without any identity only grows.
+        """
         identity = self._definition.identity
         files = snapshot.prune(scope)
         if not identity or files.num_rows == 0:
-            return False
+            return 0
         on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in identity)
-        query = f"SELECT 1 FROM {snapshot.relation(files)} AS t SEMI JOIN {_INCOMING} AS s ON {on} LIMIT 1"
+        found = f"FROM {snapshot.relation(files)} AS t SEMI JOIN {_INCOMING} AS s ON {on}"
+        if snapshot.unique:
+            query = f"SELECT 1 AS n {found} LIMIT 1"
+        else:
+            query = (
+                f"SELECT count(*) AS n FROM (SELECT DISTINCT {', '.join(map(identifier, identity))} {found})"
+            )
         with self._engine.session() as session:
             session.register(_INCOMING, table.select(list(identity)))
-            return bool(session.rows(query))
+            return sum(row["n"] for row in session.rows(query))
 
     def _delete_where(self, snapshot: Snapshot | None, condition: Condition, write_id: str) -> Commit | None:
         """The engine that reads chooses the rows, so that a filter deletes exactly what it shows."""
