@@ -16,8 +16,9 @@ PUBLIC: dict[str, set[str]] = {
         "close",
     },
     "FeatureGroup": {
-        "name", "version", "schema", "primary_key", "event_time", "created_time", "ttl", "location", "format", "tags",
-        "description", "insert", "delete", "read", "select", "filter", "join", "as_of", "history", "set_tags",
+        "name", "version", "schema", "primary_key", "event_time", "created_time", "ttl", "min_age", "tie_breaker",
+        "partition_by", "change_feed", "location", "format", "tags", "description", "insert", "delete", "read", "select",
+        "filter", "join", "as_of", "history", "set_tags",
     },
     "FeatureView": {
         "name", "version", "labels", "features", "query", "tags", "description", "training_data", "batch_data", "explain",

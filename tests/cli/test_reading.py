@@ -80,6 +80,10 @@ def test_programs_read_json(service: str, command: Command) -> None:
         "event_time": "seen",
         "created_time": None,
         "ttl": "2h",
+        "min_age": None,
+        "tie_breaker": None,
+        "partition_by": [],
+        "change_feed": True,
         "tags": {"team": "met"},
         "format": "delta",
         "columns": [

@@ -35,19 +35,25 @@ def test_from_nothing_to_rows(tmp_path: Path, command: Callable[..., Ran]) -> No
 
     made = command(
         "fg", "create", "weather@v2", "--primary-key", "origin", "--primary-key", "station", "--event-time", "seen",
-        "--created-time", "made", "--partition-by", "origin", "--ttl", "90m", "--min-age", "1m", "--tag", "team=met",
-        "--description", "readings", "--json", "--store", root,
+        "--created-time", "made", "--partition-by", "origin", "--ttl", "90m", "--min-age", "1m", "--tie-breaker", "temp",
+        "--tag", "team=met", "--description", "readings", "--json", "--store", root,
     ).json  # fmt: skip
     expected = {
         "name": "weather", "version": 2, "primary_key": ["origin", "station"], "event_time": "seen",
-        "created_time": "made", "ttl": "90m", "tags": {"team": "met"}, "description": "readings", "columns": [],
+        "created_time": "made", "ttl": "90m", "min_age": "1m", "tie_breaker": "temp", "partition_by": ["origin"],
+        "change_feed": True, "tags": {"team": "met"}, "description": "readings", "columns": [],
     }  # fmt: skip
     assert expected.items() <= made.items()
     assert command("fg", "create", "weather@v2", "--primary-key", "origin", "--store", root).code == 6
-    assert (
-        command("fg", "show", "weather", "--store", root).lines[-1]
-        == "no columns yet: the first insert sets them"
-    )
+    shown = command("fg", "show", "weather", "--store", root).lines
+    assert shown[5:10] == [
+        "ttl           90m",
+        "min age       1m",
+        "tie breaker   temp",
+        "partition by  origin",
+        "change feed   yes",
+    ]
+    assert shown[-1] == "no columns yet: the first insert sets them"
     assert command("fg", "history", "weather", "--store", root).lines == ["nothing was inserted yet"]
 
 

@@ -29,16 +29,25 @@ class TestCreate:
         schema = WEATHER.append(pa.field("year", pa.int32())).append(pa.field("recorded", TIME))
         group = store.create_feature_group(
             "weather", primary_key=["origin"], event_time="seen", created_time="recorded", partition_by=["year"],
-            ttl="6h", min_age="1us", tie_breaker="temp", schema=schema, description="hourly", tags={"team": "ops"},
+            ttl="6h", min_age="1us", tie_breaker="temp", schema=schema, change_feed=False, description="hourly",
+            tags={"team": "ops"},
         )  # fmt: skip
         for found in (group, store.get_feature_group("weather")):
             assert (found.name, found.version) == ("weather", 1)
             assert list(found.primary_key) == ["origin"]
             assert (found.event_time, found.created_time) == ("seen", "recorded")
-            assert found.ttl == dt.timedelta(hours=6)
+            assert (found.ttl, found.min_age) == (dt.timedelta(hours=6), dt.timedelta(microseconds=1))
+            assert (found.tie_breaker, found.change_feed) == ("temp", False)
+            assert list(found.partition_by) == ["year"]
             assert found.schema == schema
             assert (found.format, found.description, dict(found.tags)) == ("delta", "hourly", {"team": "ops"})
             assert found.location
+
+    def test_what_was_not_declared_is_none(self, store):
+        group = store.create_feature_group("g", primary_key=["id"])
+        assert (group.event_time, group.created_time, group.tie_breaker) == (None, None, None)
+        assert (group.ttl, group.min_age) == (None, None)
+        assert (list(group.partition_by), group.change_feed) == ([], True)
 
     def test_the_first_insert_sets_the_schema(self, store):
         group = store.create_feature_group("weather", primary_key=["origin"], event_time="seen")

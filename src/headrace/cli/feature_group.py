@@ -224,12 +224,20 @@ def _told(group: FeatureGroup) -> dict[str, Any]:
         "primary_key": group.primary_key,
         "event_time": group.event_time,
         "created_time": group.created_time,
-        "ttl": None if group.ttl is None else format_duration(group.ttl // _MICROSECOND),
+        "ttl": _age(group.ttl),
+        "min_age": _age(group.min_age),
+        "tie_breaker": group.tie_breaker,
+        "partition_by": group.partition_by,
+        "change_feed": group.change_feed,
         "tags": group.tags,
         "format": group.format,
         "location": group.location,
         "columns": [{"name": f.name, "type": str(f.type)} for f in schema or ()],
     }
+
+
+def _age(age: dt.timedelta | None) -> str | None:
+    return None if age is None else format_duration(age // _MICROSECOND)
 
 
 def _print_group(told: dict[str, Any], json: bool) -> None:
@@ -242,6 +250,8 @@ def _print_group(told: dict[str, Any], json: bool) -> None:
         "group": reference(told.pop("name"), told.pop("version")),
         **told,
         "primary_key": ", ".join(told["primary_key"]),
+        "partition_by": ", ".join(told["partition_by"]),
+        "change_feed": "yes" if told["change_feed"] else "no",
         "tags": ", ".join(f"{k}={v}" for k, v in told["tags"].items()),
         "newest_commit": commit
         and f"snapshot {commit.snapshot}, {commit.timestamp:%Y-%m-%d %H:%M:%SZ}, {_counts(commit)}",

@@ -70,6 +70,27 @@ class FeatureGroup:
         return None if micros is None or micros == UNLIMITED else timedelta(microseconds=micros)
 
     @property
+    def min_age(self) -> timedelta | None:
+        """The age up to which a row is not yet used, if one was declared."""
+        micros = self._group.definition.min_age
+        return None if micros is None else timedelta(microseconds=micros)
+
+    @property
+    def tie_breaker(self) -> str | None:
+        """The column whose largest value wins among rows alike in key and times, if there is one."""
+        return self._group.definition.tie_breaker
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        """The columns by which its files are laid out."""
+        return self._group.definition.partition_by
+
+    @property
+    def change_feed(self) -> bool:
+        """Whether it keeps what each commit changed."""
+        return self._group.definition.change_feed
+
+    @property
     def location(self) -> str:
         """Where its table lies."""
         return self._group.definition.location
