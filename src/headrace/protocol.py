@@ -61,6 +61,10 @@ class Backend(Protocol):
     were prepared. Writes are atomic. All methods may be called from several threads.
     """
 
+    @property
+    def service_version(self) -> str:
+        """The version of Headrace that answers."""
+
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         """Version 0 means the next free one. Raises AlreadyExists, InvalidName."""
 

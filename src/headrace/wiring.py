@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
@@ -62,6 +63,7 @@ class _Embedded(ProjectStore):
     def __init__(self, config: StoreConfig, project: str) -> None:
         self._own = Store(config)
         super().__init__(self._own, project)
+        self.service_version = version("headrace")
 
     def close(self) -> None:
         self._own.close()

@@ -15,6 +15,7 @@ import pytest
 
 import headrace as hr
 from cli.helpers import BIG, Ran, headrace
+from conftest import Server
 
 VERSION = version("headrace")
 Command = Callable[..., Ran]
@@ -166,20 +167,34 @@ def test_status(where: str, command: Command) -> None:
     kind = "service" if where.startswith("grpc") else "folder"
     assert told == {
         "store": where, "kind": kind, "project": "default", "version": VERSION, "reachable": True,
-        "feature_groups": 4, "feature_views": 2,
+        "service_version": VERSION, "feature_groups": 4, "feature_views": 2,
     }  # fmt: skip
+
+
+def test_status_tells_a_service_of_another_version(
+    serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    installed = tmp_path / "headrace-99.1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: headrace\nVersion: 99.1\n")
+    with monkeypatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(tmp_path))
+        service = serve()
+    told = command("status", "--json", "--store", service.url).json
+    assert (told["version"], told["service_version"]) == (VERSION, "99.1")
 
 
 def test_the_store_is_named_by_the_environment(lake: Path, command: Command) -> None:
     lines = command("status", "--project", "other", HEADRACE_STORE=str(lake)).lines
     assert lines == [
-        f"store           {lake}",
-        "kind            folder",
-        "project         other",
-        f"version         {VERSION}",
-        "reachable       yes",
-        "feature groups  0",
-        "feature views   0",
+        f"store            {lake}",
+        "kind             folder",
+        "project          other",
+        f"version          {VERSION}",
+        "reachable        yes",
+        f"service version  {VERSION}",
+        "feature groups   0",
+        "feature views    0",
     ]
 
 

@@ -14,7 +14,7 @@ PATIENCE = 10.0
 
 @on_store
 def status(target: Target) -> None:
-    """Whether a store or service answers, and how many groups and views the project has."""
+    """Whether a store or service answers, in which version, and how many groups and views the project has."""
     facts: dict[str, object] = {
         "store": target.named,
         "kind": "service" if target.remote else "folder",
@@ -24,6 +24,7 @@ def status(target: Target) -> None:
     }
     try:
         with target.connect(timeout=PATIENCE) as fs:
+            facts["service_version"] = fs.service_version
             facts["feature_groups"] = len(fs.list_feature_groups())
             facts["feature_views"] = len(fs.list_feature_views())
     except (NotFound, Unavailable):

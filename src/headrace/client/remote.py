@@ -63,7 +63,8 @@ class RemoteBackend:
         self._project = project
         self._timeout = timeout
         self._client = address.connect()
-        self._ask("hello", protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project), _HELLO)
+        hello = protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project)
+        self.service_version = self._ask("hello", hello, _HELLO).version
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         return self._ask("create_group", protocol.GroupBody.of(Group(definition, schema)), _GROUP).group()

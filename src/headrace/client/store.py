@@ -24,6 +24,11 @@ class FeatureStore:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
+    @property
+    def service_version(self) -> str:
+        """The version of Headrace that answers: the service's, or embedded this package's."""
+        return self._backend.service_version
+
     def create_feature_group(
         self,
         name: str,
