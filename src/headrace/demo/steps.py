@@ -15,6 +15,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.text import Text
 
 from headrace.demo.report import Step
 
@@ -22,18 +23,24 @@ Advance = Callable[[int], None]
 
 
 class Steps:
-    """Runs one step after the other; `done` lists those that ended well."""
+    """Runs one step after the other; `done` lists those that ended well.
+
+    Args:
+        console: shows progress on a terminal, and in a file a line for each step that is done; None shows nothing.
+    """
 
     def __init__(self, console: Console | None) -> None:
         self.done: list[Step] = []
         self._start = time.perf_counter()
+        self._console = console or Console(quiet=True)
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            console=console or Console(quiet=True),
+            console=self._console,
+            disable=not self._console.is_interactive,
         )
 
     @property
@@ -66,4 +73,6 @@ class Steps:
         yield advance
         seconds = time.perf_counter() - start
         self._progress.update(task, total=1, completed=1)
+        if self._progress.disable:
+            self._console.print(Text.assemble(("✓ ", "green"), name))
         self.done.append(Step(name, done, seconds, done / seconds))
