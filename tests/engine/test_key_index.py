@@ -68,3 +68,35 @@ def test_numbers_of_other_types_compare_as_in_a_scan(tmp_path, value):
         for start in range(12):
             group.insert([{"k": start, "n": start}, {"k": start + 100, "n": start + 100}], mode="append")
         assert found(group, group["k"] == value) == [n for n in range(12) if n == value]
+
+
+def test_finds_every_row_of_a_key(tmp_path):
+    """More rows of a key in one file than are sliced out one by one, and rows of it in other files."""
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        for start in range(12):
+            group.insert([{"k": i % 3, "n": start * 100 + i} for i in range(30)], mode="append")
+        wanted = [start * 100 + i for start in range(12) for i in range(30) if i % 3 == 1]
+        assert found(group, group["k"] == 1) == wanted
+        assert found(group, (group["k"] == 1) & (group["n"] < 10)) == [1, 4, 7]
+
+
+def test_finds_rows_of_a_partitioned_table(tmp_path):
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"], partition_by=["part"])
+        for start in range(12):
+            rows = [{"k": start + i * 12, "part": f"p{i}", "n": start + i * 12} for i in range(3)]
+            group.insert(rows, mode="append")
+        assert group.read(filter=group["k"] == 17).to_arrow().to_pylist() == [
+            {"k": 17, "part": "p1", "n": 17}
+        ]
+
+
+def test_columns_asked_for_one_after_the_other(tmp_path):
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        for start in range(12):
+            group.insert([{"k": start, "n": start, "text": f"row {start}"}], mode="append")
+        for columns in (["n"], ["text", "n"], ["k", "text"], ["n"]):
+            row = group.read(columns, group["k"] == 7).to_arrow().to_pylist()
+            assert row == [{c: {"k": 7, "n": 7, "text": "row 7"}[c] for c in columns}]

@@ -1,92 +1,162 @@
-"""Which files hold a key: an index in memory, for look-ups of a few rows in tables of many files.
+"""Rows by key: an index in memory over the data files of a table, and the rows of those that were looked into.
 
-Keys that come in no order are in the range of every file, so statistics rule none out, and each file opened costs
-more than the row in it. Data files never change, so what is known of one stays true.
+Keys that come in no order are in the range of every file, so statistics rule none out; and to take one row out of
+a file, its pages must be decoded whole. Data files never change, so what is known of one stays true.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from headrace.engine.duck import Engine
+from headrace.engine.kept import Kept
 from headrace.formats.base import Snapshot, duckdb_type
 from headrace.model.expression import And, Compare, Condition, IsIn, Value
 from headrace.model.expression_sql import identifier, literal
 
 _FEWEST_FILES = 8
 _MOST_VALUES = 1_000
-_MOST_BYTES = 64 << 20
-_BYTES_A_ROW = 8
+_INDEX_BYTES = 64 << 20
+_BYTES_A_ROW = 12
+_DECODED_BYTES = 128 << 20
+_FEW_ROWS = 4
+_MOST_FILE_BYTES = 4 << 20
+"""Of a larger file, a scan decodes less than the whole of it."""
 
 Hashes = npt.NDArray[np.uint64]
+Positions = npt.NDArray[np.uint32]
 
 
 class KeyIndex:
-    """Sorted keys, or their hashes, a file each, made when first asked for; the least used are dropped."""
+    """Sorted keys, or their hashes, a file each, made when first asked for; and decoded files, likewise."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: OrderedDict[tuple[str, str], Hashes] = OrderedDict()
-        self._bytes = 0
+        self._indexes: Kept[_FileIndex] = Kept(_INDEX_BYTES)
+        self._decoded_files: Kept[pa.Table] = Kept(_DECODED_BYTES)
         self._lock = threading.Lock()
 
-    def narrow(
+    def find(
         self, snapshot: Snapshot, files: pa.Table, keys: Iterable[str], conditions: Iterable[Condition]
-    ) -> pa.Table:
-        """Those of `files` that may hold a row for the conditions on key columns; all where that costs more."""
+    ) -> Found | None:
+        """Where in `files` rows may be for the conditions on key columns; None where a scan costs less."""
         wanted = _wanted([k for k in keys if k not in snapshot.partition_by], conditions)
         rows = files["num_records"]
         if wanted is None or files.num_rows < _FEWEST_FILES or rows.null_count:
-            return files
-        if sum(rows.to_pylist()) * _BYTES_A_ROW > _MOST_BYTES // 2:
-            return files
+            return None
+        if sum(rows.to_pylist()) * _BYTES_A_ROW > _INDEX_BYTES:
+            return None
         column, values = wanted
+        probes = self._probes(snapshot, column, values)
+        found = [index.find(probes) for index in self._file_indexes(snapshot, column, files)]
+        held = [i for i, positions in enumerate(found) if len(positions)]
+        return Found(files.take(pa.array(held, pa.int64())), [found[i] for i in held])
+
+    def rows(self, snapshot: Snapshot, found: Found, columns: Sequence[str]) -> pa.Table | None:
+        """The rows found, with these columns; None where a scan costs less."""
+        files = found.files
+        if (
+            snapshot.partition_by
+            or not columns
+            or max(files["size_bytes"].to_pylist(), default=0) > _MOST_FILE_BYTES
+        ):
+            return None
+        schema = pa.schema([snapshot.schema.field(c) for c in columns])
+        rows = [schema.empty_table()]
+        for table, positions in zip(self._decoded(snapshot, files, schema), found.positions, strict=True):
+            if len(positions) <= _FEW_ROWS:
+                rows += [table.slice(position, 1) for position in positions.tolist()]
+            else:
+                rows.append(table.take(positions))
+        return pa.concat_tables(rows)
+
+    def _file_indexes(self, snapshot: Snapshot, column: str, files: pa.Table) -> list[_FileIndex]:
         paths = files["path"].to_pylist()
         with self._lock:
-            known = self._known(snapshot, column, paths, files)
-            probes = self._hash_values(snapshot, column, values)
-        held = [bool(_holds(hashes, probes)) for hashes in known]
-        return files.filter(pa.array(held))
+            known = {path: self._indexes.get((path, column)) for path in paths}
+            missing = [i for i, path in enumerate(paths) if known[path] is None]
+            if missing:
+                marks = f"{_mark(snapshot, column, identifier(column))} AS h"
+                for i, table in zip(missing, self._scan(snapshot, files.take(missing), marks), strict=True):
+                    index = _FileIndex(table["h"].to_numpy().view(np.uint64))
+                    known[paths[i]] = index
+                    self._indexes.put((paths[i], column), index, index.nbytes)
+        return [index for index in known.values() if index is not None]
 
-    def _known(self, snapshot: Snapshot, column: str, paths: list[str], files: pa.Table) -> list[Hashes]:
-        missing = [i for i, path in enumerate(paths) if (path, column) not in self._kept]
-        if missing:
-            source = snapshot.source(files.take(missing))
-            with self._engine.session() as session:
-                mark = _mark(snapshot, column, identifier(column))
-                found = session.table(f"SELECT file_index AS i, {mark} AS h FROM {source}")
-            order = np.argsort(found["i"].to_numpy(), kind="stable")
-            hashes = found["h"].to_numpy()[order]
-            ends = np.searchsorted(found["i"].to_numpy()[order], np.arange(1, len(missing) + 1))
-            for index, part in zip(missing, np.split(hashes, ends[:-1]), strict=True):
-                self._keep((paths[index], column), np.sort(part.view(np.uint64)))
-        for path in paths:
-            self._kept.move_to_end((path, column))
-        return [self._kept[path, column] for path in paths]
+    def _decoded(self, snapshot: Snapshot, files: pa.Table, schema: pa.Schema) -> list[pa.Table]:
+        paths = files["path"].to_pylist()
+        # By type, too: a later snapshot may read the same file with a wider one.
+        wanted = tuple(schema)
+        with self._lock:
+            known = {path: self._decoded_files.get((path, wanted)) for path in paths}
+            missing = [i for i, path in enumerate(paths) if known[path] is None]
+            if missing:
+                names = ", ".join(map(identifier, schema.names))
+                for i, table in zip(missing, self._scan(snapshot, files.take(missing), names), strict=True):
+                    rows = table.cast(schema).combine_chunks()
+                    known[paths[i]] = rows
+                    self._decoded_files.put((paths[i], wanted), rows, rows.nbytes)
+        return [table for table in known.values() if table is not None]
 
-    def _keep(self, key: tuple[str, str], hashes: Hashes) -> None:
-        self._kept[key] = hashes
-        self._bytes += hashes.nbytes
-        while self._bytes > _MOST_BYTES:
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= dropped.nbytes
+    def _scan(self, snapshot: Snapshot, files: pa.Table, columns: str) -> list[pa.Table]:
+        """`columns` of each of `files`, in the order of its rows."""
+        source = snapshot.source(files)
+        with self._engine.session() as session:
+            found = session.table(
+                f"SELECT {columns}, file_index AS __headrace_file FROM {source} ORDER BY file_index, file_row_number"
+            )
+        numbers = found["__headrace_file"].to_numpy()
+        ends = np.searchsorted(numbers, np.arange(files.num_rows + 1)).tolist()
+        rows = found.drop_columns(["__headrace_file"])
+        return [rows.slice(a, b - a) for a, b in itertools.pairwise(ends)]
 
-    def _hash_values(self, snapshot: Snapshot, column: str, values: tuple[Value, ...]) -> Hashes:
+    def _probes(self, snapshot: Snapshot, column: str, values: tuple[Value, ...]) -> Hashes:
         if _is_integer(snapshot, column) and all(v.type == "int" for v in values):
-            whole = np.array([int(v.text) for v in values if abs(int(v.text)) < 1 << 63], np.int64)
-            return np.sort(whole.view(np.uint64))
+            whole = [int(v.text) for v in values if -(1 << 63) <= int(v.text) < 1 << 63]
+            return np.unique(np.array(whole, np.int64).view(np.uint64))
         # A value that the column cannot hold becomes null, which no key is.
         kind = duckdb_type(snapshot.schema.field(column).type)
         rows = ", ".join(f"(TRY_CAST({literal(v)} AS {kind}))" for v in values)
         with self._engine.session() as session:
             found = session.table(f"SELECT {_mark(snapshot, column, 'v')} AS h FROM (VALUES {rows}) AS x(v)")
-        return np.sort(found["h"].drop_null().to_numpy().view(np.uint64))
+        return np.unique(found["h"].drop_null().to_numpy().view(np.uint64))
+
+
+class Found:
+    """Files, and in each the numbers of the rows that may be wanted."""
+
+    def __init__(self, files: pa.Table, positions: list[Positions]) -> None:
+        self.files = files
+        self.positions = positions
+
+
+class _FileIndex:
+    """The keys of one file, sorted, and the row of each."""
+
+    def __init__(self, hashes: Hashes) -> None:
+        self._rows: Positions = np.argsort(hashes, kind="stable").astype(np.uint32)
+        self._hashes = hashes[self._rows]
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._hashes.nbytes + self._rows.nbytes)
+
+    def find(self, probes: Hashes) -> Positions:
+        """The rows of these keys, in the file's order."""
+        first = self._hashes.searchsorted(probes)
+        inside = first < len(self._hashes)
+        there = inside.nonzero()[0][self._hashes[first[inside]] == probes[inside]]
+        if not len(there):
+            return self._rows[:0]
+        last = self._hashes.searchsorted(probes[there], "right")
+        found = [self._rows[a:b] for a, b in zip(first[there].tolist(), last.tolist(), strict=True)]
+        return np.sort(np.concatenate(found))
 
 
 def _is_integer(snapshot: Snapshot, column: str) -> bool:
@@ -113,9 +183,3 @@ def _wanted(keys: list[str], conditions: Iterable[Condition]) -> tuple[str, tupl
             ):
                 found.append((column.name, values))
     return min(found, key=lambda f: len(f[1]), default=None)
-
-
-def _holds(hashes: Hashes, probes: Hashes) -> bool:
-    places = np.searchsorted(hashes, probes)
-    inside = places < len(hashes)
-    return bool((hashes[places[inside]] == probes[inside]).any())

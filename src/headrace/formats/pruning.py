@@ -10,6 +10,7 @@ import decimal
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,13 +41,29 @@ def _mask(files: pa.Table, schema: pa.Schema, condition: Condition) -> Any:
         case Compare(op=op, left=left, right=Value() as right):
             return _compare(files, schema, left, op, right)
         case IsIn(column=column, values=values) if values:
-            masks = [_compare(files, schema, column, "=", value) for value in values]
-            return None if any(m is None for m in masks) else reduce(pc.or_, masks)
+            return _is_in(files, schema, column, values)
         case IsNull(column=column):
             return _or_unknown(_nulls(files, column, lambda nulls: pc.greater(nulls, 0)))
         case Not(operand=IsNull(column=column)):
             return _or_unknown(_nulls(files, column, lambda nulls: pc.less(nulls, files["num_records"])))
     return None
+
+
+def _is_in(files: pa.Table, schema: pa.Schema, ref: Ref, values: tuple[Value, ...]) -> Any:
+    low, high = f"min.{ref.name}", f"max.{ref.name}"
+    kind = schema.field(ref.name).type
+    if not pa.types.is_integer(kind) or not {low, high} <= set(files.column_names):
+        masks = [_compare(files, schema, ref, "=", value) for value in values]
+        return None if any(m is None for m in masks) else reduce(pc.or_, masks)
+    # One pass over the files for all values: the first value at or above the least must be in range.
+    scalars = [_scalar(value, kind) for value in values]
+    if not (files[low].type.equals(kind) and files[high].type.equals(kind)) or None in scalars:
+        return None
+    least, most = (pc.fill_null(files[c], 0).to_numpy() for c in (low, high))
+    wanted = np.sort(np.array([s.as_py() for s in scalars if s is not None], least.dtype))
+    inside = np.searchsorted(wanted, least) < np.searchsorted(wanted, most, "right")
+    unknown = pc.or_(pc.is_null(files[low]), pc.is_null(files[high]))
+    return pc.or_(unknown, pa.array(inside))
 
 
 def _nulls(files: pa.Table, ref: Ref, test: Any) -> Any:

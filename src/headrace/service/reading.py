@@ -10,7 +10,8 @@ import msgspec
 import pyarrow as pa
 
 from headrace.engine.duck import Engine, Session, translated
-from headrace.engine.key_index import KeyIndex
+from headrace.engine.kept import Kept
+from headrace.engine.key_index import Found, KeyIndex
 from headrace.errors import (
     AmbiguousRows,
     CorruptTable,
@@ -43,6 +44,9 @@ from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.explanation import explain
 
 _MOST_SCANS_AT_ONCE = 4
+_KEPT_PLANS = 16
+_KEPT_FACTS = 1024
+_ROWS = "__headrace_rows"
 
 
 class Reader:
@@ -64,7 +68,9 @@ class Reader:
         self._table = table
         self._view = view
         self._keys = keys
-        self._unique: dict[tuple[str, int, tuple[str, ...]], bool] = {}
+        self._unique: Kept[bool] = Kept(_KEPT_FACTS)
+        # A read is prepared, split and run in calls of their own, which need not all plan it.
+        self._plans: Kept[Planned] = Kept(_KEPT_PLANS)
 
     def prepare(self, request: ReadRequest) -> Prepared:
         query, labels = request.query, request.labels
@@ -81,7 +87,7 @@ class Reader:
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
         request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now)
-        plan = make_plan(request, resolved, _schema(request.spine_schema))
+        plan = self._make(request, resolved, snapshots).plan
         names = [f.name for f in resolved.fields]
         held = set(plan.schema.names)
         return Prepared(
@@ -108,61 +114,80 @@ class Reader:
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
-        plan, snapshots = self._plan(prepared.request)
-        if (spine is None) != (plan.spine is None):
+        planned = self._planned(prepared.request)
+        if (spine is None) != (planned.plan.spine is None):
             raise InvalidArgument(
                 "the read was prepared with a spine and run without, or the other way round"
             )
-        return Running(self, plan, snapshots, spine, (part, parts))
+        return Running(self, planned, spine, (part, parts))
 
     def parts(self, prepared: Prepared) -> int:
         """Into how many streams the read can be split without running anything twice."""
-        plan, snapshots = self._plan(prepared.request)
+        planned = self._planned(prepared.request)
+        plan = planned.plan
         if plan.spine is not None or plan.lookups or plan.limit is not None or plan.latest:
             return 1
-        files: int = snapshots[0].prune(plan.conditions[0]).num_rows
+        if self._found(planned, 0) is not None:
+            return 1
+        files: int = planned.files(0).num_rows
         return max(1, min(_MOST_SCANS_AT_ONCE, files))
 
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
-        plan, snapshots = self._plan(prepared.request)
-        return explain(prepared, plan, snapshots)
+        planned = self._planned(prepared.request)
+        return explain(prepared, planned.plan, planned.snapshots)
 
-    def _plan(self, request: ReadRequest) -> tuple[Plan, dict[int, Snapshot]]:
-        """The plan of a pinned request, and the snapshot of each side that it scans."""
+    def _planned(self, request: ReadRequest) -> Planned:
+        """The plan of a pinned request."""
+        kept = self._plans.get(msgspec.msgpack.encode(request))
+        if kept is not None:
+            return kept
         if request.query is None:
             raise InvalidArgument("the read is not prepared: it names no query")
         tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(request.query)}
         pinned, found = _pin(request.query, lambda source: _pinned(source, tables[source.group][1]))
-        resolved = resolve(pinned, _groups(tables, found))
-        plan = make_plan(request, resolved, _schema(request.spine_schema))
-        return plan, {side: found[resolved.sides[side].source] for side in plan.scans}
+        return self._make(request, resolve(pinned, _groups(tables, found)), found)
 
-    def facts(
-        self,
-        plan: Plan,
-        snapshots: dict[int, Snapshot],
-        nanos: bool,
-        session: Session,
-        share: tuple[int, int],
-    ) -> Facts:
-        part, parts = share
+    def _make(self, request: ReadRequest, resolved: Resolved, snapshots: dict[Source, Snapshot]) -> Planned:
+        plan = make_plan(request, resolved, _schema(request.spine_schema))
+        # An empty table without a snapshot is scanned by nobody: its read is refused when it is run.
+        scanned = {side: snapshots.get(resolved.sides[side].source) for side in plan.scans}
+        planned = Planned(plan, {side: found for side, found in scanned.items() if found is not None})
+        if len(planned.snapshots) == len(scanned):
+            self._plans.put(msgspec.msgpack.encode(request), planned)
+        return planned
+
+    def facts(self, planned: Planned, nanos: bool, session: Session, share: tuple[int, int]) -> Facts:
+        plan, (part, parts) = planned.plan, share
         relations = {}
-        for side, snapshot in snapshots.items():
-            keys = plan.resolved.sides[side].definition.primary_key
-            conditions = plan.conditions[side]
-            files = self._keys.narrow(snapshot, snapshot.prune(conditions), keys, conditions)
+        for side, snapshot in planned.snapshots.items():
+            found = self._found(planned, side)
+            files = planned.files(side) if found is None else found.files
+            rows = None if found is None else self._keys.rows(snapshot, found, plan.scans[side])
             if parts > 1:
                 shares = snapshot.split(files, parts)
                 files = shares[part] if part < len(shares) else files.slice(0, 0)
-            relations[side] = snapshot.relation(files)
+            if rows is None:
+                relations[side] = snapshot.relation(files)
+            else:
+                relations[side] = f"{_ROWS}{side}"
+                session.register(relations[side], rows)
         unique = set()
         for lookup in plan.lookups:
             columns = unique_columns(plan, lookup)
             ref = plan.resolved.sides[lookup.side].definition.ref
-            if self._is_unique(ref, snapshots[lookup.side], columns, plan.resolved, lookup.side, session):
+            if self._is_unique(
+                ref, planned.snapshots[lookup.side], columns, plan.resolved, lookup.side, session
+            ):
                 unique.add(lookup.side)
         return Facts(relations, frozenset(unique), nanos)
+
+    def _found(self, planned: Planned, side: int) -> Found | None:
+        """What the index tells of a side's rows, where its keys are asked for."""
+        keys = planned.plan.resolved.sides[side].definition.primary_key
+        return self._keys.find(
+            planned.snapshots[side], planned.files(side), keys, planned.plan.conditions[side]
+        )
 
     def _is_unique(
         self,
@@ -177,9 +202,11 @@ class Reader:
         if snapshot.unique and set(resolved.sides[side].definition.identity) <= set(columns):
             return True
         key = (resolved.sides[side].definition.location or ref, snapshot.version, columns)
-        if key not in self._unique:
-            self._unique[key] = not session.rows(duplicates_query(snapshot.relation(), columns))
-        return self._unique[key]
+        known = self._unique.get(key)
+        if known is None:
+            known = not session.rows(duplicates_query(snapshot.relation(), columns))
+            self._unique.put(key, known)
+        return known
 
     def ambiguity(self, plan: Plan, facts: Facts, side: int) -> AmbiguousRows:
         definition = plan.resolved.sides[side].definition
@@ -202,21 +229,34 @@ class Reader:
         )
 
 
+class Planned:
+    """A plan, the snapshot of each side that it scans, and which of its files may hold rows for it."""
+
+    def __init__(self, plan: Plan, snapshots: dict[int, Snapshot]) -> None:
+        self.plan = plan
+        self.snapshots = snapshots
+        self._files: dict[int, pa.Table] = {}
+
+    def files(self, side: int) -> pa.Table:
+        if side not in self._files:
+            self._files[side] = self.snapshots[side].prune(self.plan.conditions[side])
+        return self._files[side]
+
+
 class Running:
     """One run of a read, on an engine session of its own. Nothing happens before the first row is asked for."""
 
     def __init__(
         self,
         reader: Reader,
-        plan: Plan,
-        snapshots: dict[int, Snapshot],
+        planned: Planned,
         spine: pa.Table | None,
         share: tuple[int, int],
     ) -> None:
-        self.schema = plan.schema
         self._reader = reader
-        self._plan = plan
-        self._snapshots = snapshots
+        self._planned = planned
+        self._plan = planned.plan
+        self.schema = planned.plan.schema
         self._spine = spine
         self._share = share
         self._session = reader.engine.open()
@@ -269,9 +309,7 @@ class Running:
         if self._spine is not None:
             columns, nanos = engine_spine(plan, self._spine)
             self._session.register(SPINE, columns)
-        facts = self._reader.facts(
-            plan, self._snapshots, nanos or needs_nanos(plan), self._session, self._share
-        )
+        facts = self._reader.facts(self._planned, nanos or needs_nanos(plan), self._session, self._share)
         program = render(plan, facts)
         for stage in program.stages:
             self._session.execute(stage)

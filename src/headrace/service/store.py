@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
+from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
@@ -27,6 +28,8 @@ from headrace.service.reading import Reader, Running
 from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
 
+_KEPT_PROJECTS = 64
+
 
 class Store:
     """Opens the parts that `config` names. Close it after use."""
@@ -41,6 +44,7 @@ class Store:
         self.keys = KeyIndex(self.engine)
         self._options = dict(config.storage_options)
         self._logs: dict[str, DeltaLog] = {}
+        self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
         self._lock = threading.Lock()
 
     def log(self, location: str) -> DeltaLog:
@@ -55,7 +59,11 @@ class Store:
             self._logs.pop(location, None)
 
     def project(self, name: str) -> ProjectStore:
-        return ProjectStore(self, check_name("project", name))
+        found = self._projects.get(name)
+        if found is None:
+            found = ProjectStore(self, check_name("project", name))
+            self._projects.put(name, found)
+        return found
 
     @property
     def registry(self) -> Registry:
