@@ -69,8 +69,11 @@ ERRORS = {
 def test_headrace_has_exactly_these_names():
     assert set(hr.__all__) == {"connect", *PUBLIC, *ERRORS}
     assert len(hr.__all__) == len(set(hr.__all__))
+    assert set(hr.__all__) <= set(dir(hr))
     for name in hr.__all__:
         assert getattr(hr, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'feature_store'"):
+        _ = hr.feature_store
 
 
 @pytest.mark.parametrize("name", PUBLIC)

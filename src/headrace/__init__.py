@@ -10,29 +10,46 @@
 data come out, as a lazy `Result`). Every error is a `HeadraceError`.
 """
 
-from headrace.client.feature_group import FeatureGroup
-from headrace.client.feature_view import FeatureView
-from headrace.client.query import Query
-from headrace.client.result import Result
-from headrace.client.store import FeatureStore
-from headrace.config import TLS
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from headrace.config import TLS as TLS
 from headrace.errors import *  # noqa: F403
 from headrace.errors import __all__ as _errors
-from headrace.model.definition import Commit
-from headrace.model.expression import Column
-from headrace.wiring import connect
 
-__all__ = [
-    "TLS",
-    "Column",
-    "Commit",
-    "FeatureGroup",
-    "FeatureStore",
-    "FeatureView",
-    "Query",
-    "Result",
-    "connect",
-]
-__all__ += [name for name in _errors if name != "error_types"]
+if TYPE_CHECKING:
+    from headrace.client.feature_group import FeatureGroup as FeatureGroup
+    from headrace.client.feature_view import FeatureView as FeatureView
+    from headrace.client.query import Query as Query
+    from headrace.client.result import Result as Result
+    from headrace.client.store import FeatureStore as FeatureStore
+    from headrace.connection import connect as connect
+    from headrace.model.definition import Commit as Commit
+    from headrace.model.expression import Column as Column
 
-del _errors
+else:
+    # What stands on Arrow is loaded when it is first asked for: a command's help waits for none of it. Type checkers
+    # see the imports above, and not this, or they would take every name for one of ours.
+    _HOMES = {
+        "Column": "headrace.model.expression",
+        "Commit": "headrace.model.definition",
+        "FeatureGroup": "headrace.client.feature_group",
+        "FeatureStore": "headrace.client.store",
+        "FeatureView": "headrace.client.feature_view",
+        "Query": "headrace.client.query",
+        "Result": "headrace.client.result",
+        "connect": "headrace.connection",
+    }
+
+    __all__ = ["TLS", *_HOMES, *(name for name in _errors if name != "error_types")]
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return list({*globals(), *__all__})

@@ -1,63 +1,20 @@
-"""Composes the parts: the embedded store, the client of a service, the service. The only file that knows all."""
+"""Composes the parts: the embedded store, the service. The only file that knows all."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from headrace.client.address import SCHEMES, Address
-from headrace.client.remote import RemoteBackend
-from headrace.client.store import FeatureStore
-from headrace.config import TLS, StoreConfig, store_config
+from headrace.client.address import SCHEMES
+from headrace.config import TLS, StoreConfig
 from headrace.errors import InvalidArgument, Unavailable
-from headrace.model.name import check_name
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.server import Server
 from headrace.service.store import ProjectStore, Store
 
 
-def connect(
-    target: str | os.PathLike[str],
-    *,
-    project: str = "default",
-    registry: str | None = None,
-    tls: TLS | None = None,
-    storage_options: dict[str, str] | None = None,
-    memory_limit: str | None = None,
-    timeout: float | None = None,
-) -> FeatureStore:
-    """Open a project of a store, here or at a service: same calls, results and errors.
-
-    Args:
-        target: a local folder, which is created; or `grpc://host:port`, `grpc+tls://…`, `grpc+unix:///path`.
-        project: namespace of feature groups and views.
-        registry: SQLAlchemy URL of the registry of a local store; SQLite in its folder by default.
-        tls: certificates for `grpc+tls`.
-        memory_limit: what queries of a local store may hold in memory, such as "4GB".
-        timeout: seconds to wait for a service's answer; None waits for ever.
-
-    Raises:
-        Unavailable, TLSError, InvalidName, InvalidArgument.
-    """
-    check_name("project", project)
-    uri = os.fspath(target)
-    if uri.split("://")[0] in SCHEMES and "://" in uri:
-        if registry is not None or memory_limit is not None or storage_options is not None:
-            raise InvalidArgument(
-                "registry, memory_limit and storage_options are the service's, not its client's"
-            )
-        if timeout is not None and timeout <= 0:
-            raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
-        return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout))
-    if tls is not None or timeout is not None:
-        raise InvalidArgument("tls and timeout are for a service, and this is a local store")
-    config = store_config(uri, registry=registry, memory_limit=memory_limit, storage_options=storage_options)
-    return FeatureStore(_Embedded(config, project))
-
-
-class _Embedded(ProjectStore):
+class Embedded(ProjectStore):
     """A project of a store that nobody else uses, and that is closed with it."""
 
     def __init__(self, config: StoreConfig, project: str) -> None:

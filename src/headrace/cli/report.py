@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
@@ -48,6 +47,8 @@ def print_json(value: object) -> None:
 
 
 def to_json(value: object) -> str:
+    import msgspec
+
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 

@@ -24,7 +24,7 @@ def init(
     json: Json = False,
 ) -> None:
     """Make a store in a folder. A store that is there already stays as it is."""
-    from headrace.wiring import connect
+    from headrace.connection import connect
 
     try:
         find_store(folder)

@@ -53,7 +53,7 @@ class Target:
         Raises:
             NotFound: the folder is no store. Unavailable, TLSError, InvalidName, InvalidArgument.
         """
-        from headrace.wiring import connect
+        from headrace.connection import connect
 
         if self.remote:
             return connect(self.named, project=self.project, tls=self.tls, timeout=timeout)

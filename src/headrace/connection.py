@@ -1,0 +1,54 @@
+"""The way to a store, here or at a service."""
+
+from __future__ import annotations
+
+import os
+
+from headrace.client.address import SCHEMES, Address
+from headrace.client.remote import RemoteBackend
+from headrace.client.store import FeatureStore
+from headrace.config import TLS, store_config
+from headrace.errors import InvalidArgument
+from headrace.model.name import check_name
+
+
+def connect(
+    target: str | os.PathLike[str],
+    *,
+    project: str = "default",
+    registry: str | None = None,
+    tls: TLS | None = None,
+    storage_options: dict[str, str] | None = None,
+    memory_limit: str | None = None,
+    timeout: float | None = None,
+) -> FeatureStore:
+    """Open a project of a store, here or at a service: same calls, results and errors.
+
+    Args:
+        target: a local folder, which is created; or `grpc://host:port`, `grpc+tls://…`, `grpc+unix:///path`.
+        project: namespace of feature groups and views.
+        registry: SQLAlchemy URL of the registry of a local store; SQLite in its folder by default.
+        tls: certificates for `grpc+tls`.
+        memory_limit: what queries of a local store may hold in memory, such as "4GB".
+        timeout: seconds to wait for a service's answer; None waits for ever.
+
+    Raises:
+        Unavailable, TLSError, InvalidName, InvalidArgument.
+    """
+    check_name("project", project)
+    uri = os.fspath(target)
+    if uri.split("://")[0] in SCHEMES and "://" in uri:
+        if registry is not None or memory_limit is not None or storage_options is not None:
+            raise InvalidArgument(
+                "registry, memory_limit and storage_options are the service's, not its client's"
+            )
+        if timeout is not None and timeout <= 0:
+            raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
+        return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout))
+    if tls is not None or timeout is not None:
+        raise InvalidArgument("tls and timeout are for a service, and this is a local store")
+    # The libraries of tables and queries take half a second to load, and a client of a service needs none of them.
+    from headrace.wiring import Embedded
+
+    config = store_config(uri, registry=registry, memory_limit=memory_limit, storage_options=storage_options)
+    return FeatureStore(Embedded(config, project))
