@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import subprocess
+import sys
 
 import pandas as pd
 import polars as pl
@@ -11,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import headrace as hr
+from conftest import fresh
 from contract.helpers import TIME, at, frame, make_flights, make_weather, rows, values
 
 SCHEMA = pa.schema(
@@ -19,6 +22,25 @@ SCHEMA = pa.schema(
         "day": pa.date32(), "time": TIME, "money": pa.decimal128(9, 2), "tags": pa.list_(pa.field("element", pa.string())),
     }
 )  # fmt: skip
+LEFT_OPEN = """
+import atexit, sys
+
+@atexit.register
+def read_on():
+    if sys.argv[3:] == ["read on"]:
+        try:
+            print(len(list(reader)), "batches more, and then an end")
+        except hr.Cancelled as error:
+            print(error.code)
+
+import headrace as hr
+store = hr.connect(sys.argv[1], project=sys.argv[2])
+group = store.create_feature_group("long", primary_key=["id"])
+group.insert([{"id": i} for i in range(50_000)])
+reader = group.read().to_reader()
+if sys.argv[3:] != ["not yet read"]:
+    reader.read_next_batch()
+"""
 FIRST = (1, 7, 0.5, "a", True, dt.date(2024, 3, 1), at("10:00"), decimal.Decimal("1.50"), ["x", None])
 
 
@@ -180,6 +202,15 @@ class TestStreams:
         copy = store.create_feature_group("copy", primary_key=["id"])
         copy.insert(mixed.read())
         assert copy.read().to_arrow().sort_by("id") == mixed.read().to_arrow().sort_by("id")
+
+    @pytest.mark.parametrize(
+        ("how", "said"), [("not yet read", ""), ("begun", ""), ("read on", "CANCELLED\n")]
+    )
+    def test_one_left_open_when_the_program_ends(self, target, how, said):
+        """It goes in silence; whoever reads on is told that there is more."""
+        program = [sys.executable, "-c", LEFT_OPEN, str(target), fresh("project"), how]
+        ran = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, said, "")
 
 
 class TestHead:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
 
-from headrace.errors import InvalidArgument, MissingDependency
+from headrace.errors import Cancelled, InvalidArgument, MissingDependency
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
 from headrace.protocol import BATCH_ROWS, Backend
@@ -50,7 +51,10 @@ class Result:
         """The rows in batches of at most `batch_size` rows, as they come, never all in memory."""
         if not isinstance(batch_size, int) or batch_size < 1:
             raise InvalidArgument(f"batch_size={batch_size!r} is not a positive number of rows")
-        batches = _sliced(self._backend.stream(self._prepared, self._spine), batch_size)
+        source = [self._backend.stream(self._prepared, self._spine)]
+        batches = _sliced(source, batch_size)
+        # As the interpreter ends, Arrow lets go of no iterator, and DuckDB complains of each session still held.
+        weakref.finalize(batches, source.clear)
         return pa.RecordBatchReader.from_batches(self.schema, batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -115,10 +119,19 @@ def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> R
     return Result(backend, backend.prepare(request), spine)
 
 
-def _sliced(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
-    for batch in reader:
+def _sliced(source: list[pa.RecordBatchReader], rows: int) -> Iterator[pa.RecordBatch]:
+    """The batches of the one reader in `source`, cut. That it is taken away meanwhile is not the end of its rows."""
+    while source:
+        try:
+            batch = source[0].read_next_batch()
+        except StopIteration:
+            return
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)
+    raise Cancelled(
+        "the program is ending, and the result was not read to its end",
+        hint="wait for the threads that read before the program ends",
+    )
 
 
 def _to_pandas(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
