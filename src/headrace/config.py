@@ -81,7 +81,7 @@ class StoreConfig:
     Args:
         root: the folder that holds the tables.
         registry: SQLAlchemy URL of the registry.
-        memory_limit: what the query engine may hold in memory, such as "4GB"; None is 60 % of the machine's.
+        memory_limit: what the query engine may hold in memory, such as "4GB"; None is 80 % of the machine's.
         threads: threads of the query engine; None is the machine's processors.
     """
 

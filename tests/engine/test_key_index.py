@@ -7,6 +7,7 @@ import decimal
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 import headrace as hr
 
@@ -100,3 +101,15 @@ def test_columns_asked_for_one_after_the_other(tmp_path):
         for columns in (["n"], ["text", "n"], ["k", "text"], ["n"]):
             row = group.read(columns, group["k"] == 7).to_arrow().to_pylist()
             assert row == [{c: {"k": 7, "n": 7, "text": "row 7"}[c] for c in columns}]
+
+
+def test_a_null_that_another_writer_put_into_a_key_is_no_row_of_it(tmp_path):
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        for start in range(12):
+            group.insert([{"k": start * 2, "n": start}, {"k": start * 2 + 1, "n": -start}], mode="append")
+        (table,) = (tmp_path / "lake" / "default").iterdir()
+        write_deltalake(
+            table, pa.table({"k": pa.array([None, 0, 7], pa.int64()), "n": [-1, 100, 101]}), mode="append"
+        )
+        assert found(group, group["k"].isin([0, 7])) == [-3, 0, 100, 101]

@@ -43,7 +43,7 @@ class KeyIndex:
         self._lock = threading.Lock()
 
     def find(
-        self, snapshot: Snapshot, files: pa.Table, keys: Iterable[str], conditions: Iterable[Condition]
+        self, snapshot: Snapshot, files: pa.Table, keys: Iterable[str], conditions: Sequence[Condition]
     ) -> Found | None:
         """Where in `files` rows may be for the conditions on key columns; None where a scan costs less."""
         wanted = _wanted([k for k in keys if k not in snapshot.partition_by], conditions)
@@ -53,10 +53,15 @@ class KeyIndex:
         if sum(rows.to_pylist()) * _BYTES_A_ROW > _INDEX_BYTES:
             return None
         column, values = wanted
-        probes = self._probes(snapshot, column, values)
+        exact = _is_integer(snapshot, column) and all(v.type == "int" for v in values)
+        probes = self._probes(snapshot, column, values, exact)
         found = [index.find(probes) for index in self._file_indexes(snapshot, column, files)]
         held = [i for i, positions in enumerate(found) if len(positions)]
-        return Found(files.take(pa.array(held, pa.int64())), [found[i] for i in held])
+        return Found(
+            files.take(pa.array(held, pa.int64())),
+            [found[i] for i in held],
+            exact and _is_all(column, conditions),
+        )
 
     def rows(self, snapshot: Snapshot, found: Found, columns: Sequence[str]) -> pa.Table | None:
         """The rows found, with these columns; None where a scan costs less."""
@@ -84,7 +89,7 @@ class KeyIndex:
             if missing:
                 marks = f"{_mark(snapshot, column, identifier(column))} AS h"
                 for i, table in zip(missing, self._scan(snapshot, files.take(missing), marks), strict=True):
-                    index = _FileIndex(table["h"].to_numpy().view(np.uint64))
+                    index = _FileIndex(table["h"])
                     known[paths[i]] = index
                     self._indexes.put((paths[i], column), index, index.nbytes)
         return [index for index in known.values() if index is not None]
@@ -116,8 +121,8 @@ class KeyIndex:
         rows = found.drop_columns(["__headrace_file"])
         return [rows.slice(a, b - a) for a, b in itertools.pairwise(ends)]
 
-    def _probes(self, snapshot: Snapshot, column: str, values: tuple[Value, ...]) -> Hashes:
-        if _is_integer(snapshot, column) and all(v.type == "int" for v in values):
+    def _probes(self, snapshot: Snapshot, column: str, values: tuple[Value, ...], exact: bool) -> Hashes:
+        if exact:
             whole = [int(v.text) for v in values if -(1 << 63) <= int(v.text) < 1 << 63]
             return np.unique(np.array(whole, np.int64).view(np.uint64))
         # A value that the column cannot hold becomes null, which no key is.
@@ -129,19 +134,23 @@ class KeyIndex:
 
 
 class Found:
-    """Files, and in each the numbers of the rows that may be wanted."""
+    """Files, and in each the numbers of the rows that may be wanted; with `exact`, that are."""
 
-    def __init__(self, files: pa.Table, positions: list[Positions]) -> None:
+    def __init__(self, files: pa.Table, positions: list[Positions], exact: bool) -> None:
         self.files = files
         self.positions = positions
+        self.exact = exact
 
 
 class _FileIndex:
     """The keys of one file, sorted, and the row of each."""
 
-    def __init__(self, hashes: Hashes) -> None:
-        self._rows: Positions = np.argsort(hashes, kind="stable").astype(np.uint32)
-        self._hashes = hashes[self._rows]
+    def __init__(self, marks: pa.ChunkedArray) -> None:
+        there = marks.is_valid().to_numpy().nonzero()[0]  # a null equals no key
+        hashes = marks.drop_null().to_numpy().view(np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        self._rows: Positions = there[order].astype(np.uint32)
+        self._hashes = hashes[order]
 
     @property
     def nbytes(self) -> int:
@@ -157,6 +166,14 @@ class _FileIndex:
         last = self._hashes.searchsorted(probes[there], "right")
         found = [self._rows[a:b] for a, b in zip(first[there].tolist(), last.tolist(), strict=True)]
         return np.sort(np.concatenate(found))
+
+
+def _is_all(column: str, conditions: Sequence[Condition]) -> bool:
+    """True if nothing is asked but which values a column has."""
+    match conditions:
+        case [Compare(op="=", left=ref, right=Value())] | [IsIn(column=ref)]:
+            return ref.name == column
+    return False
 
 
 def _is_integer(snapshot: Snapshot, column: str) -> bool:

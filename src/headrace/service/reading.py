@@ -11,21 +11,20 @@ import pyarrow as pa
 
 from headrace.engine.duck import Engine, Session, translated
 from headrace.engine.kept import Kept
-from headrace.engine.key_index import Found, KeyIndex
+from headrace.engine.key_index import KeyIndex
 from headrace.errors import (
     AmbiguousRows,
     CorruptTable,
     HeadraceError,
     InvalidArgument,
     NotFound,
-    SnapshotNotFound,
 )
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.model.definition import Group, GroupDefinition, ViewDefinition, read_schema, write_schema
+from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.expression_sql import identifier
 from headrace.model.name import parse_reference
-from headrace.model.query import Join, Query, Source, Step, groups_of
+from headrace.model.query import Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import Resolved, check_labels, resolve
 from headrace.planning.duckdb_sql import (
@@ -42,6 +41,8 @@ from headrace.planning.plan import Plan, make_plan
 from headrace.protocol import BATCH_ROWS
 from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.explanation import explain
+from headrace.service.pinning import groups_at, pin, pinned_snapshot, snapshot_of, snapshots_of
+from headrace.service.planned import Planned
 
 _MOST_SCANS_AT_ONCE = 4
 _KEPT_PLANS = 16
@@ -82,8 +83,10 @@ class Reader:
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
         tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}
-        pinned, snapshots = _pin(query, lambda source: _snapshot(source, tables[source.group][1], as_of, now))
-        resolved = resolve(query, _groups(tables, snapshots))
+        pinned, snapshots = pin(
+            query, lambda source: snapshot_of(source, tables[source.group][1], as_of, now)
+        )
+        resolved = resolve(query, groups_at(tables, snapshots))
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
         request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now)
@@ -95,7 +98,7 @@ class Reader:
             schema_ipc=write_schema(plan.schema),
             features=tuple(n for n in names if n not in labels),
             labels=tuple(n for n in labels if n in held),
-            snapshots=_snapshots(pinned),
+            snapshots=snapshots_of(pinned),
         )
 
     def deleted(self, definitions: Iterable[GroupDefinition]) -> NotFound | None:
@@ -127,7 +130,7 @@ class Reader:
         plan = planned.plan
         if plan.spine is not None or plan.lookups or plan.limit is not None or plan.latest:
             return 1
-        if self._found(planned, 0) is not None:
+        if planned.found(0) is not None:
             return 1
         files: int = planned.files(0).num_rows
         return max(1, min(_MOST_SCANS_AT_ONCE, files))
@@ -145,23 +148,37 @@ class Reader:
         if request.query is None:
             raise InvalidArgument("the read is not prepared: it names no query")
         tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(request.query)}
-        pinned, found = _pin(request.query, lambda source: _pinned(source, tables[source.group][1]))
-        return self._make(request, resolve(pinned, _groups(tables, found)), found)
+        pinned, found = pin(request.query, lambda source: pinned_snapshot(source, tables[source.group][1]))
+        return self._make(request, resolve(pinned, groups_at(tables, found)), found)
 
     def _make(self, request: ReadRequest, resolved: Resolved, snapshots: dict[Source, Snapshot]) -> Planned:
         plan = make_plan(request, resolved, _schema(request.spine_schema))
         # An empty table without a snapshot is scanned by nobody: its read is refused when it is run.
         scanned = {side: snapshots.get(resolved.sides[side].source) for side in plan.scans}
-        planned = Planned(plan, {side: found for side, found in scanned.items() if found is not None})
+        planned = Planned(plan, {side: s for side, s in scanned.items() if s is not None}, self._keys)
         if len(planned.snapshots) == len(scanned):
             self._plans.put(msgspec.msgpack.encode(request), planned)
         return planned
+
+    def known(self, planned: Planned) -> pa.Table | None:
+        """The result, where it needs no engine: rows of one table that the index knows one by one."""
+        plan = planned.plan
+        if plan.spine or plan.lookups or plan.latest or plan.filters or plan.start or plan.end:
+            return None
+        found = planned.found(0)
+        if found is None or not found.exact or any(o.place is None for o in plan.outputs):
+            return None
+        columns = [o.place.column for o in plan.outputs if o.place is not None]
+        rows = self._keys.rows(planned.snapshots[0], found, list(dict.fromkeys(columns)))
+        if rows is None:
+            return None
+        return rows.select(columns).rename_columns(plan.schema.names).cast(plan.schema).slice(0, plan.limit)
 
     def facts(self, planned: Planned, nanos: bool, session: Session, share: tuple[int, int]) -> Facts:
         plan, (part, parts) = planned.plan, share
         relations = {}
         for side, snapshot in planned.snapshots.items():
-            found = self._found(planned, side)
+            found = planned.found(side)
             files = planned.files(side) if found is None else found.files
             rows = None if found is None else self._keys.rows(snapshot, found, plan.scans[side])
             if parts > 1:
@@ -181,13 +198,6 @@ class Reader:
             ):
                 unique.add(lookup.side)
         return Facts(relations, frozenset(unique), nanos)
-
-    def _found(self, planned: Planned, side: int) -> Found | None:
-        """What the index tells of a side's rows, where its keys are asked for."""
-        keys = planned.plan.resolved.sides[side].definition.primary_key
-        return self._keys.find(
-            planned.snapshots[side], planned.files(side), keys, planned.plan.conditions[side]
-        )
 
     def _is_unique(
         self,
@@ -229,20 +239,6 @@ class Reader:
         )
 
 
-class Planned:
-    """A plan, the snapshot of each side that it scans, and which of its files may hold rows for it."""
-
-    def __init__(self, plan: Plan, snapshots: dict[int, Snapshot]) -> None:
-        self.plan = plan
-        self.snapshots = snapshots
-        self._files: dict[int, pa.Table] = {}
-
-    def files(self, side: int) -> pa.Table:
-        if side not in self._files:
-            self._files[side] = self.snapshots[side].prune(self.plan.conditions[side])
-        return self._files[side]
-
-
 class Running:
     """One run of a read, on an engine session of its own. Nothing happens before the first row is asked for."""
 
@@ -268,11 +264,18 @@ class Running:
     def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
         """The rows as they are made. Once only; closing the iterator stops the work."""
         with self._ending():
-            yield from self._rows(*self._start(), batch_rows)
+            known = self._reader.known(self._planned)
+            if known is None:
+                yield from self._rows(*self._start(), batch_rows)
+            else:
+                yield from known.combine_chunks().to_batches(batch_rows)
 
     def table(self) -> pa.Table:
         """All rows at once, made by all threads of the engine. Once only."""
         with self._ending():
+            known = self._reader.known(self._planned)
+            if known is not None:
+                return known
             facts, program = self._start()
             if len(program.outputs) == len(self.schema) and not program.ambiguous:
                 found = self._session.table(program.query)
@@ -321,61 +324,3 @@ def _schema(ipc: bytes | None) -> pa.Schema | None:
         return None if ipc is None else read_schema(ipc)
     except (pa.ArrowException, OSError) as error:
         raise InvalidArgument(f"the spine's schema cannot be read: {error}") from None
-
-
-def _pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
-    """The query with a snapshot's number in every source, and the snapshots; a table without any stays open."""
-    found = snapshot(query.source)
-    source = query.source if found is None else Source(query.source.group, snapshot=found.version)
-    snapshots = {} if found is None else {source: found}
-    steps: list[Step] = []
-    for step in query.steps:
-        if isinstance(step, Join):
-            right, more = _pin(step.right, snapshot)
-            step = msgspec.structs.replace(step, right=right)
-            snapshots |= more
-        steps.append(step)
-    return Query(source, tuple(steps)), snapshots
-
-
-def _groups(
-    tables: dict[str, tuple[GroupDefinition, DeltaLog]], snapshots: dict[Source, Snapshot]
-) -> dict[str, Group]:
-    """Each group with the columns of the newest of its snapshots that are read."""
-    newest: dict[str, Snapshot] = {}
-    for source, snapshot in snapshots.items():
-        if source.group not in newest or newest[source.group].version < snapshot.version:
-            newest[source.group] = snapshot
-    return {
-        ref: Group(definition, newest[ref].schema if ref in newest else None)
-        for ref, (definition, _) in tables.items()
-    }
-
-
-def _snapshot(source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime) -> Snapshot | None:
-    time = source.timestamp or as_of
-    if time is not None and time > now:
-        raise InvalidArgument(
-            f"as_of {time.isoformat()} is in the future", hint="leave as_of out for the newest"
-        )
-    try:
-        if source.snapshot is not None:
-            return log.at(source.snapshot)
-        return log.newest() if time is None else log.at(log.version_at(time))
-    except SnapshotNotFound as error:
-        raise SnapshotNotFound(f"{source.group}: {error.message}") from None
-
-
-def _pinned(source: Source, log: DeltaLog) -> Snapshot:
-    if source.snapshot is None:
-        raise InvalidArgument(f"the read is not prepared: {source.group} is pinned to no snapshot")
-    return log.at(source.snapshot)
-
-
-def _snapshots(query: Query) -> dict[str, int]:
-    found = {query.source.group: query.source.snapshot or 0}
-    for step in query.steps:
-        if isinstance(step, Join):
-            for ref, version in _snapshots(step.right).items():
-                found.setdefault(ref, version)
-    return found

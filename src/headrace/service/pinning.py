@@ -1,0 +1,74 @@
+"""Which snapshot of each table a query reads."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import msgspec
+
+from headrace.errors import InvalidArgument, SnapshotNotFound
+from headrace.formats.base import Snapshot
+from headrace.formats.delta import DeltaLog
+from headrace.model.definition import Group, GroupDefinition
+from headrace.model.query import Join, Query, Source, Step
+
+
+def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
+    """The query with a snapshot's number in every source, and the snapshots; a table without any stays open."""
+    found = snapshot(query.source)
+    source = query.source if found is None else Source(query.source.group, snapshot=found.version)
+    snapshots = {} if found is None else {source: found}
+    steps: list[Step] = []
+    for step in query.steps:
+        if isinstance(step, Join):
+            right, more = pin(step.right, snapshot)
+            step = msgspec.structs.replace(step, right=right)
+            snapshots |= more
+        steps.append(step)
+    return Query(source, tuple(steps)), snapshots
+
+
+def groups_at(
+    tables: dict[str, tuple[GroupDefinition, DeltaLog]], snapshots: dict[Source, Snapshot]
+) -> dict[str, Group]:
+    """Each group with the columns of the newest of its snapshots that are read."""
+    newest: dict[str, Snapshot] = {}
+    for source, snapshot in snapshots.items():
+        if source.group not in newest or newest[source.group].version < snapshot.version:
+            newest[source.group] = snapshot
+    return {
+        ref: Group(definition, newest[ref].schema if ref in newest else None)
+        for ref, (definition, _) in tables.items()
+    }
+
+
+def snapshot_of(
+    source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime
+) -> Snapshot | None:
+    time = source.timestamp or as_of
+    if time is not None and time > now:
+        raise InvalidArgument(
+            f"as_of {time.isoformat()} is in the future", hint="leave as_of out for the newest"
+        )
+    try:
+        if source.snapshot is not None:
+            return log.at(source.snapshot)
+        return log.newest() if time is None else log.at(log.version_at(time))
+    except SnapshotNotFound as error:
+        raise SnapshotNotFound(f"{source.group}: {error.message}") from None
+
+
+def pinned_snapshot(source: Source, log: DeltaLog) -> Snapshot:
+    if source.snapshot is None:
+        raise InvalidArgument(f"the read is not prepared: {source.group} is pinned to no snapshot")
+    return log.at(source.snapshot)
+
+
+def snapshots_of(query: Query) -> dict[str, int]:
+    found = {query.source.group: query.source.snapshot or 0}
+    for step in query.steps:
+        if isinstance(step, Join):
+            for ref, version in snapshots_of(step.right).items():
+                found.setdefault(ref, version)
+    return found
