@@ -9,7 +9,7 @@ import datetime as dt
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -61,7 +61,7 @@ class DeltaLog:
         """The newest snapshot; None while the table does not exist."""
         with self._lock, _translated(self.uri):
             table = self._refreshed()
-            return None if table is None else self._keep(table, table.version())
+            return None if table is None else self._snapshot(table, table.version())
 
     def at(self, version: int) -> Snapshot:
         """Raises SnapshotNotFound."""
@@ -71,42 +71,25 @@ class DeltaLog:
                 return self._kept[version]
             with _translated(self.uri):
                 table = self._refreshed()
-            if table is None or not 0 <= version <= table.version():
-                newest = "nothing" if table is None else f"snapshots up to {table.version()}"
-                raise SnapshotNotFound(f"there is no snapshot {version}: the table holds {newest}")
-            if version == table.version():
-                return self._keep(table, version)
-            try:
-                old = DeltaTable(self.uri, version=version, storage_options=self._options)
-            except DeltaError as error:
-                raise SnapshotNotFound(
-                    f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
-                ) from None
-            return self._keep(old, version)
+                if table is not None and 0 <= version <= table.version():
+                    return self._snapshot(table, version)
+            newest = "nothing" if table is None else f"snapshots up to {table.version()}"
+            raise SnapshotNotFound(f"there is no snapshot {version}: the table holds {newest}")
 
     def version_at(self, time: dt.datetime) -> int:
         """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""
-        limit = 64
-        while True:
-            commits = self.history(limit)
-            for commit in commits:
-                if commit.timestamp <= time:
-                    return commit.snapshot
-            if len(commits) < limit:
-                first = (
-                    f"the first is of {commits[-1].timestamp.isoformat()}"
-                    if commits
-                    else "the table has none"
-                )
-                raise SnapshotNotFound(f"no snapshot was committed by {time.isoformat()}: {first}")
-            limit *= 8
+        first = None
+        for commit in map(_commit, self._log()):
+            if commit.timestamp <= time:
+                return commit.snapshot
+            first = commit
+        told = f"the first is of {first.timestamp.isoformat()}" if first else "the table has none"
+        raise SnapshotNotFound(f"no snapshot was committed by {time.isoformat()}: {told}")
 
     def history(self, limit: int | None) -> list[Commit]:
         """Newest first."""
         with self._lock, _translated(self.uri):
-            table = self._refreshed()
-            entries = [] if table is None else table.history(limit)
-        return [_commit(entry) for entry in entries]
+            return [_commit(entry) for entry in self._entries(limit)]
 
     def committed(self, write_id: str) -> Commit | None:
         """The commit of a write; None if no commit bears its id."""
@@ -114,8 +97,33 @@ class DeltaLog:
             table = self._refreshed()
             if table is None or table.transaction_version(write_id) is None:
                 return None
-            entries = table.history()
-        return next((_commit(e) for e in entries if e.get(_WRITE_ID) == write_id), None)
+        return next((_commit(entry) for entry in self._log() if entry.get(_WRITE_ID) == write_id), None)
+
+    def _log(self) -> Iterator[dict[str, Any]]:
+        """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""
+        limit, given = 16, 0
+        while True:
+            with self._lock, _translated(self.uri):
+                entries = self._entries(limit)
+            yield from entries[given:]
+            if len(entries) < limit:
+                return
+            limit, given = limit * 8, len(entries)
+
+    def _entries(self, limit: int | None) -> list[dict[str, Any]]:
+        """The log's newest entries, newest first.
+
+        The wheel numbers them down from the version that its table is at, but lists those committed since as well:
+        the numbers are right only where none came between.
+        """
+        table = self._refreshed()
+        while table is not None:
+            version = table.version()
+            entries: list[dict[str, Any]] = table.history(limit)
+            table.update_incremental()
+            if table.version() == version:
+                return entries[:limit]
+        return []
 
     def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
         """Make an empty table; no error if one is there already."""
@@ -210,9 +218,18 @@ class DeltaLog:
             self._table.update_incremental()
         return self._table
 
-    def _keep(self, table: DeltaTable, version: int) -> Snapshot:
+    def _snapshot(self, table: DeltaTable, version: int) -> Snapshot:
         if version not in self._kept:
-            self._kept[version] = _snapshot(table, self.uri)
+            entries = self._entries(table.version() - version + 1)
+            entry = next((e for e in entries if e["version"] == version), {})
+            if table.version() != version:
+                try:
+                    table = DeltaTable(self.uri, version=version, storage_options=self._options)
+                except DeltaError as error:
+                    raise SnapshotNotFound(
+                        f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
+                    ) from None
+            self._kept[version] = _snapshot(table, self.uri, entry)
             while len(self._kept) > _KEPT_SNAPSHOTS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(version)
@@ -317,15 +334,14 @@ def _check_readable(table: DeltaTable, uri: str) -> None:
         )
 
 
-def _snapshot(table: DeltaTable, uri: str) -> Snapshot:
+def _snapshot(table: DeltaTable, uri: str, entry: Mapping[str, Any]) -> Snapshot:
     actions = pa.table(table.get_add_actions(flatten=True))
     paths = []
     for path in actions["path"].to_pylist():
         name = unquote(path)
         paths.append(name if name.startswith("/") or "://" in name else f"{uri}/{name}")
     files = actions.set_column(actions.schema.get_field_index("path"), "path", pa.array(paths, pa.string()))
-    last: dict[str, Any] = next(iter(table.history(1)), {})
-    told = last.get(_UNIQUE)
+    told = entry.get(_UNIQUE)
     return Snapshot(
         version=table.version(),
         schema=_normal(pa.schema(table.schema().to_arrow())),

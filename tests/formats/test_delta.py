@@ -1,0 +1,71 @@
+"""What the log says of a snapshot, while others commit."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from headrace.formats.delta import DeltaLog, Write, attempt
+
+ROWS = pa.table({"id": [1, 2]})
+TWICE = pa.table({"id": [1, 1]})
+
+
+@pytest.fixture
+def log(tmp_path):
+    log = DeltaLog(str(tmp_path / "t"), {})
+    log.create(ROWS.schema, [], change_feed=False)
+    return log
+
+
+def append(log, name, rows=ROWS, unique=None):
+    write = Write(name, ("id",), unique)
+    return attempt(log, write, lambda: log.append(rows, write))
+
+
+@pytest.fixture
+def late(monkeypatch):
+    """Runs `late.act` once, right before the wheel lists the log's entries: another writer is faster."""
+
+    class Late:
+        act = None
+
+    read = DeltaTable.history
+
+    def history(self, limit=None):
+        act, Late.act = Late.act, None
+        if act:
+            act()
+        return read(self, limit)
+
+    monkeypatch.setattr(DeltaTable, "history", history)
+    return Late
+
+
+def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
+    other = DeltaLog(str(tmp_path / "t"), {})
+    log.newest()
+    late.act = lambda: other.append(ROWS, Write("other", ("id",), None))
+    assert append(log, "mine").snapshot == 1
+    assert log.committed("other").snapshot == 2
+    assert log.committed("mine").snapshot == 1
+
+
+def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
+    append(log, "first")
+    other = DeltaLog(str(tmp_path / "t"), {})
+    late.act = lambda: other.append(ROWS, Write("other", ("id",), None))
+    assert [commit.snapshot for commit in log.history(None)] == [2, 1, 0]
+
+
+def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
+    append(log, "first", TWICE)
+    other = DeltaLog(str(tmp_path / "t"), {})
+    write = Write("second", ("id",), unique=True)
+    late.act = lambda: other.overwrite(ROWS, write)
+    newest = log.newest()
+    assert (newest.version, newest.unique) in [(1, None), (2, True)]
+    assert log.at(1).unique is None
+    assert DeltaLog(log.uri, {}).at(1).unique is None
+    assert DeltaLog(log.uri, {}).newest().unique is True

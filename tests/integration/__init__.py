@@ -1,0 +1,1 @@
+"""Stores among several processes, dying processes, full disks and much data."""

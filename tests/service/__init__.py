@@ -1,0 +1,1 @@
+"""The service as its clients meet it, good ones and bad."""

@@ -1,0 +1,264 @@
+"""Clients that speak another protocol, or none: a typed error whatever they send, and a service that goes on."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.flight as fl
+import pytest
+
+import headrace as hr
+from conftest import Server, fresh
+from headrace import protocol
+
+SCHEMA = pa.schema({"id": pa.int64(), "value": pa.float64()})
+GARBAGE = [b"", b"garbage", b"\xff\x00{", b"[]", b"{}", b"null", b'{"type":"other"}']
+DEEP = b'{"kind":"query","query":' + b'{"source":' * 100_000
+
+
+@pytest.fixture(scope="module")
+def project() -> str:
+    return fresh("wire")
+
+
+@pytest.fixture(scope="module")
+def group(server: Server, project: str) -> Iterator[Any]:
+    with server.connect(project=project) as store:
+        made = store.create_feature_group("numbers", primary_key=["id"], schema=SCHEMA)
+        made.insert(pa.table({"id": range(10), "value": [1.0] * 10}))
+        yield made
+
+
+@pytest.fixture(scope="module")
+def ticket(group: Any) -> dict[str, Any]:
+    return msgspec.json.decode(group.read()._prepared.tickets[0])
+
+
+class Wire:
+    """Calls of a client that is not ours; each gives the error that the service answered with."""
+
+    def __init__(self, url: str, project: str) -> None:
+        self.client = fl.FlightClient(url)
+        self.headers = {
+            protocol.VERSION_HEADER: str(protocol.PROTOCOL_VERSION),
+            protocol.PROJECT_HEADER: project,
+            protocol.REQUEST_HEADER: "wire-1",
+        }
+
+    @property
+    def options(self) -> fl.FlightCallOptions:
+        headers = [(name.encode(), value.encode()) for name, value in self.headers.items()]
+        return fl.FlightCallOptions(timeout=60, headers=headers)
+
+    def act(self, action: str, body: object) -> Any:
+        sent = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        return list(self.client.do_action(fl.Action(action, sent), self.options))
+
+    def info(self, descriptor: fl.FlightDescriptor) -> Any:
+        return self.client.get_flight_info(descriptor, self.options)
+
+    def get(self, ticket: object) -> pa.Table:
+        sent = ticket if isinstance(ticket, bytes) else msgspec.json.encode(ticket)
+        return self.client.do_get(fl.Ticket(sent), self.options).read_all()
+
+    def put(self, descriptor: fl.FlightDescriptor, *metadata: bytes, rows: int = 1) -> Any:
+        writer, answers = self.client.do_put(descriptor, SCHEMA, self.options)
+        try:
+            writer.write_batch(pa.record_batch({"id": range(rows), "value": [1.0] * rows}, SCHEMA))
+            for word in metadata:
+                writer.write_metadata(word)
+            writer.done_writing()
+            return answers.read()
+        finally:
+            writer.close()
+
+    def exchange(self, descriptor: fl.FlightDescriptor, schema: pa.Schema | None = SCHEMA) -> pa.Table:
+        writer, reader = self.client.do_exchange(descriptor, self.options)
+        try:
+            if schema is not None:
+                writer.begin(schema)
+            writer.done_writing()
+            return reader.read_all()
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+def wire(server: Server, project: str, group: Any) -> Iterator[Wire]:
+    made = Wire(server.url, project)
+    yield made
+    made.client.close()
+
+
+def refused(call: Callable[..., Any], *arguments: Any, **options: Any) -> hr.HeadraceError:
+    with pytest.raises((fl.FlightError, pa.ArrowException)) as caught:
+        call(*arguments, **options)
+    return protocol.decode_error(bytes(caught.value.extra_info))
+
+
+def command(body: object) -> fl.FlightDescriptor:
+    return fl.FlightDescriptor.for_command(body if isinstance(body, bytes) else protocol.encode(body))
+
+
+@pytest.mark.parametrize("version", ["0", "2", "99", "", "one", "x" * 3000, None])
+def test_another_protocol(wire: Wire, version: str | None) -> None:
+    if version is None:
+        del wire.headers[protocol.VERSION_HEADER]
+    else:
+        wire.headers[protocol.VERSION_HEADER] = version
+    for call in (
+        lambda: wire.act("hello", {"protocol": 2, "version": "9"}),
+        lambda: wire.info(command(b"from the future")),
+        lambda: wire.get(b"from the future"),
+        lambda: wire.put(command(b"from the future")),
+        lambda: wire.exchange(command(b"from the future")),
+    ):
+        error = refused(call)
+        assert type(error) is hr.Unsupported
+        assert "protocol" in error.message
+        assert "same headrace version" in str(error.hint)
+        assert error.request_id == "wire-1"
+
+
+def test_a_client_without_any_header(wire: Wire) -> None:
+    wire.headers = {}
+    assert type(refused(wire.act, "hello", b"{}")) is hr.Unsupported
+
+
+def test_an_action_of_a_newer_client(wire: Wire) -> None:
+    error = refused(wire.act, "teleport", {})
+    assert type(error) is hr.Unsupported
+    assert "'teleport'" in error.message
+
+
+def test_a_project_that_is_none(wire: Wire) -> None:
+    wire.headers[protocol.PROJECT_HEADER] = "../up"
+    assert type(refused(wire.act, "get_group", {"name": "numbers"})) is hr.InvalidName
+
+
+@pytest.mark.parametrize("body", [*GARBAGE[:4], DEEP], ids=range(5))
+def test_bodies_that_are_none(wire: Wire, body: bytes) -> None:
+    for action in wire.client.list_actions(wire.options):
+        error = refused(wire.act, action.type, body)
+        assert type(error) is hr.InvalidArgument
+        assert "request" in error.message
+
+
+@pytest.mark.parametrize("body", GARBAGE, ids=range(len(GARBAGE)))
+def test_commands_and_tickets_that_are_none(wire: Wire, body: bytes) -> None:
+    for call in (wire.info, wire.put, wire.exchange):
+        assert type(refused(call, command(body))) is hr.InvalidArgument
+    assert type(refused(wire.get, body)) is hr.InvalidArgument
+
+
+def test_a_path_where_a_command_is_due(wire: Wire) -> None:
+    for call in (wire.info, wire.put, wire.exchange):
+        assert type(refused(call, fl.FlightDescriptor.for_path("numbers"))) is hr.InvalidArgument
+
+
+def test_arrow_data_that_is_none(wire: Wire) -> None:
+    bytes_ = base64.b64encode(b"not Arrow at all").decode()
+    definition = {"name": "other", "version": 0, "primary_key": ["id"]}
+    for action, body in [
+        ("create_group", {"definition": definition, "schema_ipc": bytes_}),
+        ("delete_rows", {"ref": "numbers@v1", "idempotency_key": "k", "keys_ipc": bytes_}),
+        (
+            "explain",
+            {"kind": "training", "query": {"source": {"group": "numbers@v1"}}, "spine_schema": bytes_},
+        ),
+    ]:
+        assert type(refused(wire.act, action, body)) is hr.InvalidArgument, action
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "error"),
+    [
+        ("get_group", {"name": "numbers", "version": -1}, hr.InvalidArgument),
+        ("get_group", {"name": "numbers", "version": 2**70}, hr.InvalidArgument),
+        ("get_group", {"name": "numbers", "version": "1"}, hr.InvalidArgument),
+        ("get_group", {"name": "n" * 1000}, hr.NotFound),
+        ("history", {"ref": "numbers@v1", "limit": -1}, hr.InvalidArgument),
+        ("history", {"ref": "numbers@v1@v2"}, hr.InvalidName),
+        ("outcome", {"ref": "numbers@v1", "idempotency_key": ""}, hr.InvalidArgument),
+        ("delete_rows", {"ref": "numbers@v1", "idempotency_key": "k"}, hr.InvalidArgument),
+        ("explain", {"kind": "query"}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "view": "none@v1"}, hr.NotFound),
+    ],
+)
+def test_arguments_that_no_client_of_ours_sends(
+    wire: Wire, action: str, body: Any, error: type[hr.HeadraceError]
+) -> None:
+    assert isinstance(refused(wire.act, action, body), error)
+
+
+def test_where_a_table_lies_is_not_the_clients_to_say(wire: Wire) -> None:
+    definition = {"name": "moved", "version": 0, "primary_key": ["id"], "location": "../../elsewhere"}
+    (answer,) = wire.act("create_group", {"definition": definition})
+    assert ".." not in msgspec.json.decode(bytes(answer.body))["definition"]["location"]
+
+
+@pytest.mark.parametrize(("part", "parts"), [(1, 1), (-1, 2), (0, 0), (0, -3), (1, 10**9)])
+def test_parts_that_a_read_has_not(wire: Wire, ticket: dict[str, Any], part: int, parts: int) -> None:
+    error = refused(wire.get, {**ticket, "part": part, "parts": parts})
+    assert type(error) is hr.InvalidArgument
+
+
+def test_a_ticket_with_its_snapshot_changed(wire: Wire, ticket: dict[str, Any]) -> None:
+    def at(snapshot: int | None) -> dict[str, Any]:
+        changed = msgspec.json.decode(msgspec.json.encode(ticket))
+        changed["prepared"]["request"]["query"]["source"]["snapshot"] = snapshot
+        return changed
+
+    assert wire.get(at(1)).num_rows == 10
+    assert type(refused(wire.get, at(77))) is hr.SnapshotNotFound
+    assert type(refused(wire.get, at(-1))) is hr.SnapshotNotFound
+    assert type(refused(wire.get, at(None))) is hr.InvalidArgument
+
+
+def test_a_ticket_that_goes_the_wrong_way(wire: Wire, ticket: dict[str, Any]) -> None:
+    body = msgspec.json.encode(ticket)
+    assert type(refused(wire.exchange, command(body))) is hr.InvalidArgument
+    assert type(refused(wire.exchange, command(body), None)) is hr.InvalidArgument
+    assert type(refused(wire.put, command(body))) is hr.InvalidArgument
+
+
+@pytest.mark.parametrize("words", [(), (b"nonsense",), (b"",)])
+def test_rows_that_are_not_said_to_be_complete(wire: Wire, group: Any, words: tuple[bytes, ...]) -> None:
+    insert = command(protocol.InsertCommand("numbers@v1", "append", "incomplete"))
+    assert type(refused(wire.put, insert, *words)) is hr.Cancelled
+    assert len(group.history()) == 2
+
+
+def test_an_insert_into_nothing(wire: Wire) -> None:
+    insert = command(protocol.InsertCommand("nothing@v1", "append", "key"))
+    assert type(refused(wire.put, insert, protocol.COMPLETE)) is hr.NotFound
+
+
+def test_a_ticket_for_a_deleted_group(server: Server, wire: Wire, project: str) -> None:
+    with server.connect(project=project) as store:
+        doomed = store.create_feature_group("doomed", primary_key=["id"])
+        doomed.insert([{"id": 1}])
+        result = doomed.read()
+        store.delete_feature_group("doomed", 1)
+        assert type(refused(wire.get, result._prepared.tickets[0])) is hr.NotFound
+        with pytest.raises(hr.NotFound, match="doomed"):
+            result.to_arrow()
+
+
+def test_errors_of_a_newer_service() -> None:
+    error = protocol.decode_error(
+        msgspec.json.encode({"code": "QUOTA_SPENT", "message": "wait", "hint": "pay", "more": 1})
+    )
+    assert type(error) is hr.InternalError
+    assert (error.message, error.hint) == ("QUOTA_SPENT: wait", "pay")
+    assert type(protocol.decode_error(b"\x00garbage")) is hr.InternalError
+
+
+def test_the_service_goes_on(server: Server, group: Any) -> None:
+    """What it did not foresee stands in its log."""
+    assert group.read().to_arrow().num_rows == 10
+    assert "wire-1" not in server.log.read_text()
