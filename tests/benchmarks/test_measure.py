@@ -1,0 +1,152 @@
+"""Nothing is timed before the answers agree, and what is told of times follows from the samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.checksum import Checksum
+from benchmarks.machine import Load, MachineBusy, check_load
+from benchmarks.measure import WrongResult, agree, measure
+from benchmarks.median import median
+from benchmarks.outcome import goal_outcomes
+from benchmarks.process import CaseFailed
+from benchmarks.runner import ByHand, Headrace
+from benchmarks.sample import Sample
+from benchmarks.target import Embedded
+from benchmarks.tpch import Scan
+from benchmarks.workload import Case, Goal
+
+import headrace as hr
+
+ROWS = [{"l_orderkey": i, "l_linenumber": 1, "l_tax": i / 7} for i in range(100)]
+
+
+def lake(root: Path, rows: list[dict[str, Any]]) -> Path:
+    with hr.connect(root) as store:
+        store.create_feature_group("lineitem", primary_key=["l_orderkey", "l_linenumber"]).insert(rows)
+    return root
+
+
+def cases(one: Path, other: Path) -> list[Case]:
+    return [Case("by hand", ByHand(one, Scan())), Case("embedded", Headrace(Embedded(other), Scan()))]
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Path:
+    return lake(tmp_path / "right", ROWS)
+
+
+def test_cases_run_in_turns_and_the_order_alternates(right: Path) -> None:
+    samples = measure(cases(right, right), 3, lambda text: None).samples
+    order = [(s.number, s.case) for s in samples]
+    assert order == [
+        (0, "by hand"),
+        (0, "embedded"),
+        (1, "by hand"),
+        (1, "embedded"),
+        (2, "embedded"),
+        (2, "by hand"),
+        (3, "by hand"),
+        (3, "embedded"),
+    ]
+    assert [s.first for s in samples] == [True] * 2 + [False] * 6
+    assert all(s.checksum == samples[0].checksum for s in samples)
+    assert samples[0].peak is not None
+
+
+def test_a_wrong_result_is_refused(right: Path, tmp_path: Path) -> None:
+    both = cases(right, lake(tmp_path / "wrong", [*ROWS[:-1], {**ROWS[-1], "l_tax": 14.0}]))
+    told: list[str] = []
+    with pytest.raises(WrongResult, match="embedded and by hand do not give the same rows"):
+        measure(both, 3, told.append)
+    assert told == ["by hand: first run", "embedded: first run"]  # no round was timed
+
+
+def test_rows_and_checksums_are_compared_where_an_answer_is_promised() -> None:
+    by_hand, embedded = cases(Path("one"), Path("other"))
+    one = samples("by hand", [])[0]
+    for other in (
+        dataclasses.replace(one, case="embedded", rows=2),
+        dataclasses.replace(one, case="embedded", checksum=Checksum(("a",), 1, 8)),
+        dataclasses.replace(one, case="embedded", checksum=Checksum(("b",), 1, 7)),
+    ):
+        with pytest.raises(WrongResult):
+            agree([by_hand, embedded], [one, other])
+        agree([by_hand, dataclasses.replace(embedded, answer="another")], [one, other])
+        agree([by_hand, dataclasses.replace(embedded, answer=None)], [one, other])
+    agree([by_hand, embedded], [one, dataclasses.replace(one, case="embedded", checksum=None)])
+
+
+def test_a_failed_case_says_why(right: Path, tmp_path: Path) -> None:
+    both = cases(right, tmp_path / "empty")
+    with pytest.raises(CaseFailed, match="embedded failed") as failure:
+        measure(both, 1, lambda text: None)
+    assert "NotFound" in str(failure.value)
+
+
+def test_a_fresh_case_runs_in_a_new_process_with_its_memory_watched(right: Path) -> None:
+    fresh = [dataclasses.replace(case, fresh=True) for case in cases(right, right)]
+    samples = measure(fresh, 2, lambda text: None).samples
+    assert [s.number for s in samples] == [0, 0, 1, 1]
+    assert all(s.first and s.peak for s in samples)
+
+
+def test_a_reference_runs_once(right: Path) -> None:
+    reference, measured = cases(right, right)
+    reference = dataclasses.replace(reference, role="reference")
+    samples = measure([reference, measured], 2, lambda text: None).samples
+    assert [s.case for s in samples] == ["by hand", "embedded", "embedded", "embedded"]
+
+
+def test_a_busy_machine_is_refused_unless_forced() -> None:
+    for busy in (Load(51, 5), Load(5, 51)):
+        with pytest.raises(MachineBusy, match="--force"):
+            check_load(busy, force=False)
+        check_load(busy, force=True)
+        assert busy.busy
+    check_load(Load(50, 50), force=False)
+
+
+def test_the_interval_holds_the_median_and_says_when_nothing_is_sure() -> None:
+    sure, unsure = median([1.0, 1.01, 0.99, 1.0, 1.02]), median([1.0, 2.0, 0.5, 1.5, 3.0])
+    assert sure.low <= sure.value <= sure.high
+    assert unsure.high - unsure.low > sure.high - sure.low
+    assert median([2.0]).low == median([2.0]).high == 2.0
+    assert median([1.0, 3.0, 2.0]) == median([1.0, 3.0, 2.0])
+
+
+def samples(case: str, walls: list[float], peak: int = 0) -> list[Sample]:
+    first = Sample(case, 0, True, 99.0, 0.0, 0, 1, Checksum(("a",), 1, 7), 0, peak)
+    timed = [Sample(case, n, False, wall, 0.0, 0, 1, None, None, None) for n, wall in enumerate(walls, 1)]
+    return [first, *timed]
+
+
+@pytest.mark.parametrize(
+    ("walls", "met"),
+    [
+        ([1.1, 1.1, 1.1], True),
+        ([1.18, 1.14, 1.18], True),  # within 3 %, and the interval reaches it
+        ([1.17, 1.17, 1.17], False),  # within 3 %, and certainly over it
+        ([1.3, 1.1, 1.3], False),  # the interval reaches it, the median is far over it
+    ],
+)
+def test_a_goal_is_met_where_interval_and_median_say_so(walls: list[float], met: bool) -> None:
+    goal = Goal("a", 1.15, way="ratio", against="b")
+    (outcome,) = goal_outcomes([goal], [*samples("a", walls), *samples("b", [1.0] * 3)])
+    assert outcome.met is met
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    goal = Goal("a", 2.0, way="ratio", against="b")
+    (outcome,) = goal_outcomes([goal], [*samples("a", [2.0, 20.0, 200.0]), *samples("b", [1.0, 10.0, 100.0])])
+    assert (outcome.reached.low, outcome.reached.value, outcome.reached.high) == (2.0, 2.0, 2.0)
+
+
+def test_memory_is_that_of_first_runs() -> None:
+    goal = Goal("a", 100, "service_peak", "difference", against="b")
+    (outcome,) = goal_outcomes([goal], [*samples("a", [1.0], peak=350), *samples("b", [1.0], peak=300)])
+    assert outcome.reached.value == 50
+    assert outcome.met

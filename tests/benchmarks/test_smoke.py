@@ -1,0 +1,71 @@
+"""Every workload, tiny: all systems run, and agree on what they read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.catalog import WORKLOADS
+from benchmarks.workload import SIZES
+
+ROOT = Path(__file__).parent.parent.parent
+SERVED = {"tcp", "tls", "small", "large", "small, slowly", "large, slowly"}
+SHARES = [["tpch-scan", "tpch-narrow", "tpch-join", "wide"], ["memory", "lookup", "pit"]]
+INSTALLS_FEAST = ["pit-feast"]
+
+
+def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    report: dict[str, Any] = json.loads(path.read_text())
+    return report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [*SHARES, INSTALLS_FEAST], ids=" ".join)
+def test_systems_run_and_agree(names: list[str], tmp_path: Path) -> None:
+    done = bench(*names, "--size", "smoke", "--runs", 1, "--out", tmp_path, "--force")
+    assert done.returncode == 0, done.stdout + done.stderr
+    reports = {report["workload"]: report for report in map(read_report, tmp_path.glob("*.json"))}
+    assert reports.keys() == set(names)
+    for name, report in reports.items():
+        assert [case["name"] for case in report["cases"]] == list(WORKLOADS[name].systems)
+        for case in report["cases"]:
+            assert case["rows"] > 0
+            assert case["wall"]["value"] > 0
+            assert case["name"] in done.stdout
+            assert case["peak"] > case["service_peak"]
+            assert (case["service_peak"] > 0) == (case["name"] in SERVED)
+        if name != "memory":  # whose systems read different tables
+            first = [s for s in report["samples"] if s["number"] == 0]
+            assert len({(s["rows"], s["checksum"]["value"]) for s in first}) == 1
+        assert report["goals"] == []  # they are for the full size
+        assert report["machine"]["versions"].keys() >= {"headrace", "duckdb", "pyarrow", "deltalake"}
+
+
+def test_every_workload_is_tried() -> None:
+    assert {name for names in [*SHARES, INSTALLS_FEAST] for name in names} == WORKLOADS.keys()
+
+
+def test_the_list_names_every_workload_and_its_goals() -> None:
+    done = bench("--list")
+    assert done.returncode == 0
+    for name, workload in WORKLOADS.items():
+        assert name in done.stdout
+        assert set(workload.sizes) == set(SIZES)
+    assert "embedded ÷ in-process ≤ 1.15" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["pit", "--size", "huge"]])
+def test_unknown_names_are_a_usage_error(arguments: list[str]) -> None:
+    done = bench(*arguments)
+    assert done.returncode == 2
+    assert "tpch-scan" in done.stdout
