@@ -26,6 +26,19 @@ with hr.connect("./lake", project="flights") as fs:
     planes = fs.create_feature_group("planes", primary_key=["tailnum"], schema=schema)
     assert planes.read().to_arrow().num_rows == 0
 
+    # All that can be declared: how rows lie, when they may be used, which of two at one time wins.
+    delays = fs.create_feature_group(
+        "delays",
+        primary_key=["tailnum"],
+        event_time="landed_at",
+        partition_by=["origin"],
+        min_age="10min",  # a row is used from ten minutes after its event on
+        tie_breaker="leg",
+        change_feed=True,
+    )
+    assert (delays.partition_by, delays.min_age) == (("origin",), dt.timedelta(minutes=10))
+    assert (delays.tie_breaker, delays.change_feed) == ("leg", True)
+
     # Running a script twice: the group is made once, and must then be declared alike.
     again = fs.get_or_create_feature_group(
         "weather", primary_key=["origin"], event_time="observed_at", ttl="6h"

@@ -18,6 +18,7 @@ try:
     with hr.connect(tcp, project="flights", timeout=30) as fs:
         planes = fs.create_feature_group("planes", primary_key=["tailnum"])
         planes.insert([{"tailnum": "N14228", "seats": 149}])
+        print("a service of headrace", fs.service_version)
 
     # Without a block, close it yourself.
     store: hr.FeatureStore = hr.connect(unix, project="flights")
