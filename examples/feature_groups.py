@@ -32,7 +32,7 @@ with hr.connect("./lake", project="flights") as fs:
         primary_key=["tailnum"],
         event_time="landed_at",
         partition_by=["origin"],
-        min_age="10min",  # a row is used from ten minutes after its event on
+        min_age="10m",  # a row is used from ten minutes after its event on
         tie_breaker="leg",
         change_feed=True,
     )
