@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import socket
 import ssl
 from typing import Any
@@ -28,6 +29,12 @@ _CHANNEL_OPTIONS = (
     ("grpc.absolute_max_metadata_size", 16 << 20),
 )
 
+# A name of labels of up to 63 characters, or an IPv6 address, with a zone perhaps.
+_HOST = re.compile(
+    r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
+    r"|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?"
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Address:
@@ -37,7 +44,10 @@ class Address:
     tls: TLS | None = None
 
     def __post_init__(self) -> None:
-        scheme = urlsplit(self.uri).scheme
+        try:
+            scheme = urlsplit(self.uri).scheme
+        except ValueError as error:
+            raise InvalidArgument(f"{self.uri!r} is no address: {error}") from None
         if scheme not in SCHEMES:
             raise InvalidArgument(
                 f"{self.uri!r} is no service", hint="write grpc://, grpc+tls:// or grpc+unix://"
@@ -48,6 +58,8 @@ class Address:
             host, _ = self.endpoint
             if not host:
                 raise InvalidArgument(f"{self.uri!r} names no host", hint="write grpc://host:port")
+            if not _HOST.fullmatch(host):
+                raise InvalidArgument(f"{self.uri!r} names no host: {host!r} cannot be one")
 
     @property
     def endpoint(self) -> tuple[str, int]:

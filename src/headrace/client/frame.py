@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
-from headrace.errors import InvalidArgument, SchemaMismatch
+from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,12 +69,14 @@ def _from_pandas(frame: pd.DataFrame) -> pa.Table:
     """Named index levels become columns; an index without a name is dropped."""
     if not all(isinstance(name, str) for name in frame.columns):
         raise InvalidArgument("a pandas frame has column names that are not text", hint="rename its columns")
+    if len(set(frame.columns)) < len(frame.columns) or set(frame.columns) & set(frame.index.names):
+        raise NameClash("two columns of a pandas frame, or a column and its index, have the same name")
     named = [name for name in frame.index.names if name is not None]
     if named:
         frame = frame.reset_index(level=named)
     try:
         return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, UnicodeError) as error:
         raise SchemaMismatch(f"a pandas column has no Arrow type: {error.args[0]}") from None
 
 
@@ -82,13 +84,15 @@ def _from_rows(rows: Sequence[Any]) -> pa.Table:
     if not all(isinstance(row, Mapping) for row in rows):
         raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     names = list(dict.fromkeys(name for row in rows for name in row))
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     if not names:
         raise InvalidArgument("there are no columns: the list of rows is empty, or its dicts are")
     columns = {}
     for name in names:
         try:
             columns[name] = pa.array([_plain(row.get(name)) for row in rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
             raise SchemaMismatch(
                 f"column {name!r} holds values of different types: {error}",
                 details={"problems": [{"code": "SCHEMA_MISMATCH", "column": name, "message": str(error)}]},

@@ -166,7 +166,7 @@ def check_names(columns: Sequence[Any]) -> tuple[str, ...]:
 
 
 def check_limit(n: int) -> int:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+    if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < 1 << 63:
         raise InvalidArgument(f"a limit is a number of rows, not {n!r}")
     return n
 

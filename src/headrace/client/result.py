@@ -74,7 +74,7 @@ class Result:
 
     def head(self, n: int = 10) -> Result:
         """The same read, of at most `n` rows."""
-        if not isinstance(n, int) or n < 0:
+        if not isinstance(n, int) or not 0 <= n < 1 << 63:
             raise InvalidArgument(f"head takes a number of rows, not {n!r}")
         limit = self._prepared.request.limit
         request = msgspec.structs.replace(self._prepared.request, limit=n if limit is None else min(n, limit))

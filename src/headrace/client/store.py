@@ -87,7 +87,7 @@ class FeatureStore:
     def get_feature_group(self, name: str, version: int | None = None) -> FeatureGroup:
         """The newest version if None. Raises NotFound."""
         check_name("feature group", name)
-        return FeatureGroup(self._backend, self._backend.get_group(name, version))
+        return FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
 
     def get_or_create_feature_group(
         self,
@@ -128,12 +128,12 @@ class FeatureStore:
             tags=tags,
         )
         try:
-            group = FeatureGroup(self._backend, self._backend.get_group(name, version))
+            group = FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
         except NotFound:
             try:
                 made = FeatureGroup(self._backend, self._backend.create_group(wanted, schema))
             except AlreadyExists:
-                group = FeatureGroup(self._backend, self._backend.get_group(name, version))
+                group = FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
             else:
                 if schema is not None:
                     made._warn_of_dates()
@@ -149,7 +149,7 @@ class FeatureStore:
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
-        self._backend.delete_group(name, version, force)
+        self._backend.delete_group(name, _version(version), force)
 
     def create_feature_view(
         self,
@@ -186,7 +186,7 @@ class FeatureStore:
     def get_feature_view(self, name: str, version: int | None = None) -> FeatureView:
         """The newest version if None. Raises NotFound."""
         check_name("feature view", name)
-        return FeatureView(self._backend, self._backend.get_view(name, version))
+        return FeatureView(self._backend, self._backend.get_view(name, _maybe_version(version)))
 
     def list_feature_views(
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
@@ -196,7 +196,7 @@ class FeatureStore:
 
     def delete_feature_view(self, name: str, version: int) -> None:
         """Raises NotFound."""
-        self._backend.delete_view(name, version)
+        self._backend.delete_view(name, _version(version))
 
     def close(self) -> None:
         """Let go of the store; results not yet run can no longer be."""
@@ -230,6 +230,13 @@ def _definition(
             raise InvalidArgument(
                 f"{what} takes several names, not {columns!r}", hint=f"write {what}=[{columns!r}]"
             )
+    for what, column in (
+        ("event_time", event_time),
+        ("created_time", created_time),
+        ("tie_breaker", tie_breaker),
+    ):
+        if not isinstance(column, str | None):
+            raise InvalidArgument(f"{what} names a column, and {column!r} is no text")
     return GroupDefinition(
         name=check_name("feature group", name),
         version=version,
@@ -255,6 +262,11 @@ def _version(version: object) -> int:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise InvalidArgument(f"version={version!r} is refused: versions are whole numbers from 1")
     return version
+
+
+def _maybe_version(version: object) -> int | None:
+    """None stands for the newest."""
+    return None if version is None else _version(version)
 
 
 def _check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:

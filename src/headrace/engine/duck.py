@@ -19,6 +19,7 @@ from headrace.errors import (
     InternalError,
     InvalidArgument,
     LimitExceeded,
+    Unsupported,
 )
 
 _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
@@ -30,6 +31,7 @@ _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (duckdb.InterruptException, Cancelled, "the query was cancelled"),
     (duckdb.IOException, CorruptTable, "a file of the table cannot be read: {}"),
     (duckdb.InvalidInputException, CorruptTable, "a file of the table cannot be read: {}"),
+    (duckdb.NotImplementedException, Unsupported, "the engine cannot do this: {}"),
     (duckdb.OutOfRangeException, InvalidArgument, "a value is out of range: {}"),
     (duckdb.ConversionException, InvalidArgument, "a value cannot be converted: {}"),
 )
@@ -130,7 +132,8 @@ class Session:
         self._lock = threading.Lock()
 
     def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
-        self._connection.register(name, data)
+        with translated():
+            self._connection.register(name, data)
 
     def execute(self, sql: str) -> None:
         with translated():

@@ -26,8 +26,8 @@ _INDEX_BYTES = 64 << 20
 _BYTES_A_ROW = 12
 _DECODED_BYTES = 128 << 20
 _FEW_ROWS = 4
-_MOST_FILE_BYTES = 4 << 20
-"""Of a larger file, a scan decodes less than the whole of it."""
+_MOST_DECODED_VALUES = 2_000_000
+_MOST_FOUND_ROWS = 10_000
 
 Hashes = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.uint32]
@@ -66,11 +66,10 @@ class KeyIndex:
     def rows(self, snapshot: Snapshot, found: Found, columns: Sequence[str]) -> pa.Table | None:
         """The rows found, with these columns; None where a scan costs less."""
         files = found.files
-        if (
-            snapshot.partition_by
-            or not columns
-            or max(files["size_bytes"].to_pylist(), default=0) > _MOST_FILE_BYTES
-        ):
+        if snapshot.partition_by or not columns or sum(map(len, found.positions)) > _MOST_FOUND_ROWS:
+            return None
+        # Values, not bytes: how far a file was compressed, its size does not tell.
+        if sum(files["num_records"].to_pylist()) * len(columns) > _MOST_DECODED_VALUES:
             return None
         schema = pa.schema([snapshot.schema.field(c) for c in columns])
         rows = [schema.empty_table()]

@@ -26,6 +26,7 @@ from headrace.errors import (
     Conflict,
     CorruptTable,
     HeadraceError,
+    OutcomeUnknown,
     SnapshotNotFound,
     Unsupported,
 )
@@ -38,6 +39,8 @@ from headrace.storage.failure import failure as storage_failure
 _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
 _WRITE_ID = "headrace.write"
+WRITE_PREFIX = "headrace/"
+"""What a write's id is made of, before the caller's key."""
 _UNIQUE = "headrace.unique"
 _UPDATED = "headrace.updated"
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
@@ -186,7 +189,7 @@ class DeltaLog:
 
     def remove(self, rows: Any, write: Write, exact: Iterable[str]) -> None:
         """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
-        alike = " AND ".join(f"t.{identifier(c)} IS NOT DISTINCT FROM s.{identifier(c)}" for c in exact)
+        alike = " AND ".join(f"(t.{identifier(c)} IS NOT DISTINCT FROM s.{identifier(c)})" for c in exact)
         self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
 
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
@@ -204,7 +207,9 @@ class DeltaLog:
         table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
         if table.transaction_version(write.write_id) is not None:
             # The wheel refuses a second commit only beside the first, not after it.
-            raise Conflict(f"write {write.write_id} is in the log of {self.uri}")
+            raise Conflict(
+                f"write {write.write_id} is in the log of {self.uri} already, which no longer tells what it did"
+            )
         return table
 
     def _refreshed(self) -> DeltaTable | None:
@@ -283,7 +288,15 @@ def attempt(
         change()
     except Exception as error:  # the wheel raises bare Exceptions too
         failure = error
-    commit = log.committed(write.write_id)
+    try:
+        commit = log.committed(write.write_id)
+    except HeadraceError as error:
+        key = write.write_id.removeprefix(WRITE_PREFIX)
+        raise OutcomeUnknown(
+            f"the log of {log.uri} does not tell whether the write was committed: {error.message}",
+            hint=f"try again with idempotency_key={key!r}: it is then written once",
+            details={"idempotency_key": key},
+        ) from error
     if commit is not None:
         return commit
     told = cause()
@@ -299,6 +312,8 @@ def attempt(
 
 
 def translate(error: Exception, uri: str) -> HeadraceError:
+    if isinstance(error, HeadraceError):
+        return error
     if isinstance(error, OSError):
         return storage_failure(uri, error.strerror or error, error.errno)
     system = _SYSTEM_ERROR.search(str(error))

@@ -43,16 +43,22 @@ def _mask(files: pa.Table, schema: pa.Schema, condition: Condition) -> Any:
         case IsIn(column=column, values=values) if values:
             return _is_in(files, schema, column, values)
         case IsNull(column=column):
-            return _or_unknown(_nulls(files, column, lambda nulls: pc.greater(nulls, 0)))
+            return _or_unknown(_nulls(files, schema, column, lambda nulls: pc.greater(nulls, 0)))
         case Not(operand=IsNull(column=column)):
-            return _or_unknown(_nulls(files, column, lambda nulls: pc.less(nulls, files["num_records"])))
+            return _or_unknown(
+                _nulls(files, schema, column, lambda nulls: pc.less(nulls, files["num_records"]))
+            )
     return None
 
 
 def _is_in(files: pa.Table, schema: pa.Schema, ref: Ref, values: tuple[Value, ...]) -> Any:
     low, high = f"min.{ref.name}", f"max.{ref.name}"
     kind = schema.field(ref.name).type
-    if not pa.types.is_integer(kind) or not {low, high} <= set(files.column_names):
+    if (
+        not pa.types.is_integer(kind)
+        or not {low, high} <= set(files.column_names)
+        or _is_blurred(schema, ref)
+    ):
         masks = [_compare(files, schema, ref, "=", value) for value in values]
         return None if any(m is None for m in masks) else reduce(pc.or_, masks)
     # One pass over the files for all values: the first value at or above the least must be in range.
@@ -66,7 +72,15 @@ def _is_in(files: pa.Table, schema: pa.Schema, ref: Ref, values: tuple[Value, ..
     return pc.or_(unknown, pa.array(inside))
 
 
-def _nulls(files: pa.Table, ref: Ref, test: Any) -> Any:
+def _is_blurred(schema: pa.Schema, ref: Ref) -> bool:
+    """True if a struct's field has the same name in the statistics as the column: `a.b` is either."""
+    first = ref.name.partition(".")[0]
+    return first != ref.name and first in schema.names and pa.types.is_struct(schema.field(first).type)
+
+
+def _nulls(files: pa.Table, schema: pa.Schema, ref: Ref, test: Any) -> Any:
+    if _is_blurred(schema, ref):
+        return None
     if f"partition.{ref.name}" in files.column_names:
         nulls = pc.multiply(pc.is_null(files[f"partition.{ref.name}"]).cast(pa.int64()), files["num_records"])
         return test(nulls)
@@ -80,6 +94,10 @@ def _or_unknown(mask: Any) -> Any:
 
 def _compare(files: pa.Table, schema: pa.Schema, ref: Ref, op: str, value: Value) -> Any:
     kind = schema.field(ref.name).type
+    if _is_blurred(schema, ref):
+        return None
+    if pa.types.is_decimal(kind):
+        return None  # the wheel keeps the least and the greatest as floats
     wanted = _scalar(value, kind)
     if wanted is None:
         return None

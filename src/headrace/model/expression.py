@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
 from collections.abc import Iterable
 from typing import Any, Literal, NoReturn
 
@@ -14,6 +15,17 @@ from headrace.errors import InvalidArgument
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 ValueType = Literal["bool", "int", "float", "str", "bytes", "date", "timestamp", "decimal"]
 
+# Digits are bounded, because no stored number has more, and Python refuses to read some thousands.
+_FORMS: dict[str, re.Pattern[str]] = {
+    "bool": re.compile("true|false"),
+    "int": re.compile("-?[0-9]{1,400}"),
+    "float": re.compile(r"-?([0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,4})?|inf|nan)"),
+    "decimal": re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?"),
+    "bytes": re.compile("([0-9a-f]{2})*"),
+    "date": re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "timestamp": re.compile(r"[0-9-]{10}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{6})?)?([-+][0-9:.]{5,15})?"),
+}
+
 
 class Ref(msgspec.Struct, frozen=True, tag_field="node", tag="column"):
     """A column; `group` (`weather@v1`) says whose, None means by its name in the result."""
@@ -23,10 +35,26 @@ class Ref(msgspec.Struct, frozen=True, tag_field="node", tag="column"):
 
 
 class Value(msgspec.Struct, frozen=True, tag_field="node", tag="value"):
-    """A literal as exact text, so that it crosses any wire unchanged."""
+    """A literal as exact text, so that it crosses any wire unchanged.
+
+    Raises:
+        InvalidArgument: the text is no value of the type. It becomes part of statements, so none other exists.
+    """
 
     type: ValueType
     text: str
+
+    def __post_init__(self) -> None:
+        form = _FORMS.get(self.type)
+        if form is not None and not form.fullmatch(self.text):
+            raise InvalidArgument(f"{self.text[:100]!r} is no {self.type}")
+        try:
+            if self.type == "date":
+                dt.date.fromisoformat(self.text)
+            elif self.type == "timestamp":
+                dt.datetime.fromisoformat(self.text)
+        except ValueError:
+            raise InvalidArgument(f"{self.text[:100]!r} is no {self.type}") from None
 
 
 class Compare(msgspec.Struct, frozen=True, tag_field="node", tag="compare"):
@@ -170,13 +198,14 @@ class Column:
         return Column(Not(IsNull(self._ref())))
 
     def __and__(self, other: Column) -> Column:
-        return Column(And((condition_of(self), condition_of(other))))
+        return Column(And((*_operands(self, And), *_operands(other, And))))
 
     def __or__(self, other: Column) -> Column:
-        return Column(Or((condition_of(self), condition_of(other))))
+        return Column(Or((*_operands(self, Or), *_operands(other, Or))))
 
     def __invert__(self) -> Column:
-        return Column(Not(condition_of(self)))
+        node = condition_of(self)
+        return Column(node.operand if isinstance(node, Not) else Not(node))
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgument(
@@ -188,6 +217,12 @@ class Column:
 
     def __repr__(self) -> str:
         return f"Column({describe(self._node)})"
+
+
+def _operands(column: Column, kind: type[And | Or]) -> tuple[Condition, ...]:
+    """The operands of a chain of one kind, which stays flat however long it grows."""
+    node = condition_of(column)
+    return node.operands if isinstance(node, kind) else (node,)
 
 
 def condition_of(other: object) -> Condition:

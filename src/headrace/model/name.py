@@ -13,8 +13,9 @@ MAX_COLUMNS = 4096
 MAX_COLUMN_BYTES = 255
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_REFERENCE = re.compile(r"(?P<name>[^@]+)(?:@v(?P<version>[0-9]+))?")
-_RESERVED_COLUMNS = {"_change_type", "_commit_version", "_commit_timestamp"}
+_REFERENCE = re.compile(r"(?P<name>[^@]+)(?:@v(?P<version>[0-9]{1,10}))?")
+# Delta's change feed has the first three of its own, the reader of data files the others.
+_RESERVED_COLUMNS = {"_change_type", "_commit_version", "_commit_timestamp", "file_index", "file_row_number"}
 _RESERVED_PREFIX = "__headrace"
 
 
@@ -54,7 +55,7 @@ def check_columns(where: str, names: Iterable[str]) -> None:
         if not name.isprintable() or "`" in name:
             # Delta's MERGE quotes names in backticks and has no escape for them.
             raise InvalidName(f"{where}: column name {name!r} holds a backtick, or what cannot be printed")
-        if name in _RESERVED_COLUMNS or name.startswith(_RESERVED_PREFIX):
+        if name.casefold() in _RESERVED_COLUMNS or name.startswith(_RESERVED_PREFIX):
             raise InvalidName(f"{where}: column name {name!r} is reserved", hint="rename the column")
         if name.casefold() in seen:
             clashes.append([seen[name.casefold()], name])

@@ -35,7 +35,8 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     Pinning puts the view's query and labels in their places, a snapshot into every source, and the time of the
     call into `now`; a pinned request gives the same rows however often it is run. `spine_schema` is the Arrow
-    IPC schema of the rows that the caller will send.
+    IPC schema of the rows that the caller will send. `locations` are those of the tables at that time: a group
+    that was deleted and made again is another one, though its name and the snapshot's number be the same.
     """
 
     kind: ReadKind
@@ -47,6 +48,7 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     limit: int | None = None
     spine_schema: bytes | None = None
     now: dt.datetime | None = None
+    locations: dict[str, str] = {}
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

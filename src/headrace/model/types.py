@@ -74,6 +74,34 @@ def widens(given: pa.DataType, stored: pa.DataType) -> bool:
     return bool(is_list(kept) and is_list(stored) and widens(kept.value_type, stored.value_type))
 
 
+def without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with every string and binary view in it as an array, for what Arrow cannot do with views."""
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(without_views(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(without_views(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(without_views(f.type)) for f in kind])
+    return kind
+
+
+def decoded_type(kind: pa.DataType) -> pa.DataType:
+    """What `decoded` makes of a type."""
+    return without_views(kind.value_type) if pa.types.is_dictionary(kind) else kind
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """A dictionary's values in its place; any other column as it is."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    values = column.dictionary.cast(decoded_type(column.type))
+    return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
+
+
 def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 

@@ -48,16 +48,14 @@ class Facts:
     """What is known of the data when the statements are written.
 
     `relations` is SQL for the rows of each side's table; `unique` the sides with one row per identity.
-    `nanos` compares times in nanoseconds.
+    Times are compared in microseconds (`scale` 1) or nanoseconds (1000); those of the spine are `spine_scale` times
+    as coarse.
     """
 
     relations: Mapping[int, str]
     unique: frozenset[int] = frozenset()
-    nanos: bool = False
-
-    @property
-    def scale(self) -> int:
-        return 1000 if self.nanos else 1
+    scale: int = 1
+    spine_scale: int = 1
 
 
 def spine_columns(plan: Plan) -> list[str]:
@@ -142,7 +140,8 @@ class _Renderer:
     def _root(self) -> str:
         plan = self.plan
         if plan.spine is not None:
-            columns = [f"{identifier(SPINE_ROW)} AS n", f"{identifier(SPINE_TIME)} AS t"]
+            factor = f"::HUGEINT * {self.facts.spine_scale}" if self.facts.spine_scale > 1 else ""
+            columns = [f"{identifier(SPINE_ROW)} AS n", f"{identifier(SPINE_TIME)}{factor} AS t"]
             columns += [f"{identifier(c)} AS {identifier('c_' + c)}" for c in spine_columns(plan)]
             where = self._bounds("t")
             return f"SELECT * FROM (SELECT {', '.join(columns)} FROM {SPINE}){where}"
@@ -154,7 +153,7 @@ class _Renderer:
             columns.append(f"{time_sql(side, time, self.facts.scale) if time else at + '::BIGINT'} AS t")
         if self.staged:
             columns.append("row_number() OVER () AS n")
-        inner = f"SELECT {', '.join(columns)} FROM {self.facts.relations[0]}{_where(plan, 0)}"
+        inner = f"SELECT {', '.join(columns or ['1 AS one'])} FROM {self.facts.relations[0]}{_where(plan, 0)}"
         where = self._bounds("t")
         return f"SELECT * FROM ({inner}){where}" if where else inner
 
@@ -239,9 +238,9 @@ def time_sql(side: Side, column: str, scale: int) -> str:
     if pa.types.is_integer(kind):
         unit = side.definition.event_time_unit
         if unit == "ns":
-            return name
+            return f"{name}::BIGINT"
         factor = {"s": 1_000_000, "ms": 1_000}.get(unit or "us", 1) * scale
-        return f"{name}::HUGEINT * {factor}" if scale == 1000 else f"{name} * {factor}"
+        return f"{name}::HUGEINT * {factor}" if factor > 1 else f"{name}::BIGINT"
     micros = f"epoch_us({name}::TIMESTAMP)" if pa.types.is_date(kind) else f"epoch_us({name})"
     return micros if scale == 1 else f"{micros}::HUGEINT * {scale}"
 

@@ -145,6 +145,10 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         extra = [ref.name for condition in found for ref in columns_of(condition)]
         scans[side] = tuple(dict.fromkeys((*scans[side], *extra)))
     limits = [n for n in (request.limit, resolved.limit) if n is not None]
+    if limits and not 0 <= min(limits) <= max(limits) < 1 << 63:
+        raise InvalidArgument(
+            f"a limit of {limits} rows is refused", hint="it is at least 0, and below 2**63"
+        )
     return Plan(
         resolved=resolved,
         lookups=lookups,

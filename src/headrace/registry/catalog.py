@@ -104,6 +104,7 @@ class Catalog(Generic[Definition]):
 
     def remove(self, connection: Connection, project: str, name: str, version: int) -> Definition:
         """Delete one version and return what it was. Raises NotFound."""
+        _checked_version(version)
         definition = self.get(connection, project, name, version)
         columns = self._entries.c
         connection.execute(
@@ -117,6 +118,7 @@ class Catalog(Generic[Definition]):
         self, connection: Connection, project: str, name: str, version: int, changes: Mapping[str, str | None]
     ) -> Definition:
         """Add and replace tags, and remove those whose value is None. Raises NotFound, InvalidArgument."""
+        _checked_version(version)
         definition = self.get(connection, project, name, version)
         merged = {**definition.tags, **changes}
         tags = {key: value for key, value in merged.items() if value is not None}
@@ -141,6 +143,13 @@ class Catalog(Generic[Definition]):
 
     def _encode(self, definition: Definition) -> str:
         where = f"{self._noun} {definition.ref}"
+        try:
+            text = msgspec.json.encode(definition).decode()
+            self._decoder.decode(text)  # so that nothing is stored that cannot be read
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{where}: a text holds half of a surrogate pair") from None
+        except msgspec.MsgspecError as error:
+            raise InvalidArgument(f"{where} is declared with a value of a wrong type: {error}") from None
         for key, value in definition.tags.items():
             if not key or len(key.encode("utf-8", "surrogatepass")) > _MAX_TAG_KEY_BYTES:
                 raise InvalidArgument(
@@ -148,10 +157,7 @@ class Catalog(Generic[Definition]):
                 )
             if "\0" in key or "\0" in value:
                 raise InvalidArgument(f"{where}: tag {key!r} holds a NUL character")
-        try:
-            return msgspec.json.encode(definition).decode()
-        except UnicodeEncodeError:
-            raise InvalidArgument(f"{where}: a text holds half of a surrogate pair") from None
+        return text
 
     def _decode(self, text: str, project: str, name: str) -> Definition:
         try:
@@ -196,7 +202,7 @@ def _some(things: Sequence[object]) -> str:
     return ", ".join([*map(str, things[:_SHOWN]), *more])
 
 
-def _checked_version(version: int) -> int:
-    if not 0 <= version <= _MAX_VERSION:
-        raise InvalidArgument(f"version {version} is refused", hint=f"versions are 1 to {_MAX_VERSION}")
+def _checked_version(version: object) -> int:
+    if not isinstance(version, int) or not 0 <= version <= _MAX_VERSION:
+        raise InvalidArgument(f"version {version!r} is refused", hint=f"versions are 1 to {_MAX_VERSION}")
     return version

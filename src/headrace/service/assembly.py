@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from headrace.errors import KeyMismatch, SchemaMismatch
 from headrace.model.duration import to_micros
+from headrace.model.types import decoded, decoded_type, without_views
 from headrace.planning.duckdb_sql import SPINE_ROW, SPINE_TIME, Program, spine_columns
 from headrace.planning.plan import Plan
 
@@ -27,7 +28,7 @@ def engine_spine(plan: Plan, spine: pa.Table) -> tuple[pa.Table, bool]:
         assert plan.now is not None
         columns[SPINE_TIME] = pa.repeat(pa.scalar(to_micros(plan.now), pa.int64()), spine.num_rows)
     else:
-        columns[SPINE_TIME], nanos = _instants(spine.column(plan.spine.time))
+        columns[SPINE_TIME], nanos = _instants(plan.spine.time, spine.column(plan.spine.time))
     kinds = {
         left.column: plan.resolved.sides[lookup.side].type_of(key)
         for lookup in plan.lookups
@@ -39,7 +40,7 @@ def engine_spine(plan: Plan, spine: pa.Table) -> tuple[pa.Table, bool]:
     return pa.table(columns), nanos
 
 
-def _instants(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
+def _instants(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     """Integers since 1970: microseconds, or nanoseconds where digits below a microsecond are used."""
     kind = column.type
     if pa.types.is_null(kind):
@@ -49,7 +50,12 @@ def _instants(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     ticks = column.cast(pa.int64())
     per_second = _PER_SECOND[kind.unit]
     if per_second <= 1_000_000:
-        return pc.multiply_checked(ticks, 1_000_000 // per_second), False
+        try:
+            return pc.multiply_checked(ticks, 1_000_000 // per_second), False
+        except pa.ArrowInvalid:
+            raise SchemaMismatch(
+                f"spine: {name!r} holds a time too far away to compare with others"
+            ) from None
     micros = pc.divide(ticks, 1000)
     if pc.all(pc.equal(pc.multiply(micros, 1000), ticks)).as_py() is not False:
         return micros, False
@@ -58,7 +64,9 @@ def _instants(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
 
 def _comparable(name: str, column: pa.ChunkedArray, key: pa.DataType | None) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column = pa.chunked_array([decoded(chunk) for chunk in column.chunks], decoded_type(column.type))
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_null(column.type) and key is not None:
         return column.cast(key)
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
@@ -111,7 +119,12 @@ def _rows(spine: pa.Table, rows: pa.Array) -> pa.Table:
     first, last = rows[0].as_py(), rows[-1].as_py()
     if last - first + 1 == len(rows):
         return spine.slice(first, len(rows))
-    return spine.take(rows)
+    return pa.table([_take(column, rows) for column in spine.columns], schema=spine.schema)
+
+
+def _take(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    plain = without_views(column.type)
+    return column.take(rows) if plain == column.type else column.cast(plain).take(rows).cast(column.type)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

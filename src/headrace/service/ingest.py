@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from headrace.errors import BadData, DuplicateKeys, InvalidArgument, NullKeys, SchemaMismatch
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_columns
-from headrace.model.types import TIMESTAMP, is_string, key_family, stored_type, widens
+from headrace.model.types import TIMESTAMP, decoded, is_string, key_family, stored_type, widens
 
 _SHOWN = 20
+_TIMES = (dt.datetime.min, dt.datetime.max)
 _LOST_PARTITIONS = ["", "__HIVE_DEFAULT_PARTITION__"]
 
 
@@ -132,11 +133,14 @@ class Intake:
                 f"{self._definition.ref}: the frame's columns change at row {self._offset}",
                 details={"problems": []},
             )
-        problems = [*self._problems, *self._null_problems(batch), *self._partition_problems(batch)]
-        if self._problems:
+        given, damaged = self._whole(batch)
+        problems = [*self._problems, *damaged]
+        if not damaged:
+            problems += [*self._null_problems(given), *self._partition_problems(given)]
+        if self._problems or damaged:
             raise refuse(self._definition.ref, problems)
         columns = []
-        schema, given = self.schema, dict(zip(self._types, batch.columns, strict=True))
+        schema = self.schema
         for field in schema:
             if field.name not in given:
                 columns.append(pa.repeat(pa.scalar(self._now, field.type), batch.num_rows))
@@ -156,18 +160,31 @@ class Intake:
         self._offset += batch.num_rows
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    def _null_problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
+    def _whole(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], list[Problem]]:
+        """The columns, dictionaries decoded, and those whose bytes are not what their type says."""
+        given, damaged = {}, []
+        for name, column in zip(self._types, batch.columns, strict=True):
+            try:
+                column.validate(full=True)
+                given[name] = decoded(column)
+                if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+                    _check_times(column)
+            except pa.ArrowInvalid as error:
+                damaged.append(Problem(SchemaMismatch, name, f"column {name!r} cannot be read: {error}"))
+        return given, damaged
+
+    def _null_problems(self, given: dict[str, pa.Array]) -> Iterator[Problem]:
         for name in self._identity:
-            column = batch.column(name)
+            column = given[name]
             if column.null_count:
                 first = pc.index(pc.is_null(column), True).as_py() + self._offset
                 message = f"{name!r} is null in {column.null_count} row(s), first in row {first}"
                 yield Problem(NullKeys, name, message, column.null_count, first)
 
-    def _partition_problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
+    def _partition_problems(self, given: dict[str, pa.Array]) -> Iterator[Problem]:
         for name in self._definition.partition_by:
             if name in self._types and is_string(self.schema.field(name).type):
-                lost = pc.is_in(batch.column(name).cast(pa.string()), pa.array(_LOST_PARTITIONS))
+                lost = pc.is_in(given[name].cast(pa.string()), pa.array(_LOST_PARTITIONS))
                 if pc.any(lost).as_py():
                     message = f"{name!r} holds '' or __HIVE_DEFAULT_PARTITION__, which a partition reads back as null"
                     yield Problem(SchemaMismatch, name, message)
@@ -195,7 +212,9 @@ def definition_problems(definition: GroupDefinition, name: str, kind: pa.DataTyp
         yield Problem(SchemaMismatch, name, f"created time {name!r} is {kind}: make it a timestamp")
     if name == definition.tie_breaker and key_family(kind) is None and not pa.types.is_floating(kind):
         yield Problem(SchemaMismatch, name, f"tie breaker {name!r} is {kind}, which has no order")
-    if name in definition.partition_by and (key_family(kind) is None or pa.types.is_decimal(kind)):
+    if name in definition.partition_by and (
+        key_family(kind) is None or pa.types.is_decimal(kind) or stored_type(kind) == pa.binary()
+    ):
         yield Problem(SchemaMismatch, name, f"{name!r} is {kind}, by which a table cannot be partitioned")
 
 
@@ -204,10 +223,19 @@ def declared_schema(definition: GroupDefinition, given: pa.Schema) -> pa.Schema:
     return Intake(definition, None, given, dt.datetime.now(dt.UTC)).schema
 
 
+def _check_times(column: pa.Array) -> None:
+    """Raises ArrowInvalid for times outside the years 1 to 9999, which neither Python nor SQL texts can name."""
+    bounds = pc.min_max(
+        column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False).cast(pa.int64())
+    )
+    least, most = ((t - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) for t in _TIMES)
+    if bounds["min"].is_valid and not least <= bounds["min"].as_py() <= bounds["max"].as_py() <= most:
+        raise pa.ArrowInvalid("it holds a time outside the years 1 to 9999")
+
+
 def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Cast without loss. Raises ArrowInvalid if a value does not fit."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(column)
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type) and column.type.tz is None:
         column = pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
     return column if column.type.equals(kind) else column.cast(kind)
@@ -256,7 +284,13 @@ def check_key_frame(definition: GroupDefinition, schema: pa.Schema, keys: pa.Tab
     columns = []
     for name in keys.column_names:
         kind = schema.field(name).type
-        column = keys.column(name)
+        column = keys.column(name).combine_chunks()
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            problems.append(Problem(SchemaMismatch, name, f"key {name!r} cannot be read: {error}"))
+            continue
+        column = pa.chunked_array([decoded(column)])
         if not widens(column.type, kind):
             problems.append(
                 Problem(SchemaMismatch, name, f"key {name!r} is {column.type}, and {kind} is stored")

@@ -12,7 +12,10 @@ from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailabl
 
 def check_free(uri: str) -> None:
     """Raises Unavailable if somebody answers at a Unix socket, which listening would take away from him."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:
+        raise InvalidArgument(f"cannot listen on {uri}: {error}", hint="write scheme://host:port") from None
     if parts.scheme != "grpc+unix":
         return
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as door:

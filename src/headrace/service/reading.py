@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +24,7 @@ from headrace.formats.delta import DeltaLog
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.expression_sql import identifier
 from headrace.model.name import parse_reference
-from headrace.model.query import Source, groups_of
+from headrace.model.query import Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import Resolved, check_labels, resolve
 from headrace.planning.duckdb_sql import (
@@ -82,14 +82,15 @@ class Reader:
             raise InvalidArgument("a read needs a query or a feature view")
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
-        tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}
+        tables = self._tables(query, request.locations)
         pinned, snapshots = pin(
             query, lambda source: snapshot_of(source, tables[source.group][1], as_of, now)
         )
-        resolved = resolve(query, groups_at(tables, snapshots))
+        resolved = resolve(pinned, groups_at(tables, snapshots))
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
-        request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now)
+        locations = {ref: definition.location for ref, (definition, _) in tables.items()}
+        request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now, locations=locations)
         plan = self._make(request, resolved, snapshots).plan
         names = [f.name for f in resolved.fields]
         held = set(plan.schema.names)
@@ -140,6 +141,15 @@ class Reader:
         planned = self._planned(prepared.request)
         return explain(prepared, planned.plan, planned.snapshots)
 
+    def _tables(
+        self, query: Query, locations: Mapping[str, str]
+    ) -> dict[str, tuple[GroupDefinition, DeltaLog]]:
+        tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}
+        for ref, (definition, _) in tables.items():
+            if locations.get(ref, definition.location) != definition.location:
+                raise NotFound(f"feature group {ref} was deleted meanwhile, and made again")
+        return tables
+
     def _planned(self, request: ReadRequest) -> Planned:
         """The plan of a pinned request."""
         kept = self._plans.get(msgspec.msgpack.encode(request))
@@ -147,7 +157,7 @@ class Reader:
             return kept
         if request.query is None:
             raise InvalidArgument("the read is not prepared: it names no query")
-        tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(request.query)}
+        tables = self._tables(request.query, request.locations)
         pinned, found = pin(request.query, lambda source: pinned_snapshot(source, tables[source.group][1]))
         return self._make(request, resolve(pinned, groups_at(tables, found)), found)
 
@@ -174,7 +184,9 @@ class Reader:
             return None
         return rows.select(columns).rename_columns(plan.schema.names).cast(plan.schema).slice(0, plan.limit)
 
-    def facts(self, planned: Planned, nanos: bool, session: Session, share: tuple[int, int]) -> Facts:
+    def facts(
+        self, planned: Planned, scale: int, spine_scale: int, session: Session, share: tuple[int, int]
+    ) -> Facts:
         plan, (part, parts) = planned.plan, share
         relations = {}
         for side, snapshot in planned.snapshots.items():
@@ -197,7 +209,7 @@ class Reader:
                 ref, planned.snapshots[lookup.side], columns, plan.resolved, lookup.side, session
             ):
                 unique.add(lookup.side)
-        return Facts(relations, frozenset(unique), nanos)
+        return Facts(relations, frozenset(unique), scale, spine_scale)
 
     def _is_unique(
         self,
@@ -209,7 +221,8 @@ class Reader:
         session: Session,
     ) -> bool:
         """Whether `columns` identify a row of the snapshot: told by its log, or counted once."""
-        if snapshot.unique and set(resolved.sides[side].definition.identity) <= set(columns):
+        identity = resolved.sides[side].definition.identity
+        if identity and snapshot.unique and set(identity) <= set(columns):
             return True
         key = (resolved.sides[side].definition.location or ref, snapshot.version, columns)
         known = self._unique.get(key)
@@ -308,11 +321,14 @@ class Running:
 
     def _start(self) -> tuple[Facts, Program]:
         """Everything before the statement whose rows are the result."""
-        plan, nanos = self._plan, False
+        plan, scale = self._plan, 1000 if needs_nanos(self._plan) else 1
+        spine_scale = scale
         if self._spine is not None:
             columns, nanos = engine_spine(plan, self._spine)
+            if nanos:
+                scale, spine_scale = 1000, 1
             self._session.register(SPINE, columns)
-        facts = self._reader.facts(self._planned, nanos or needs_nanos(plan), self._session, self._share)
+        facts = self._reader.facts(self._planned, scale, spine_scale, self._session, self._share)
         program = render(plan, facts)
         for stage in program.stages:
             self._session.execute(stage)

@@ -14,8 +14,9 @@ from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
-from headrace.formats.delta import DeltaLog
+from headrace.formats.delta import WRITE_PREFIX, DeltaLog
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
+from headrace.model.duration import UNLIMITED
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
 from headrace.model.query import groups_of
@@ -205,7 +206,7 @@ class ProjectStore:
 def _write_id(idempotency_key: str) -> str:
     if not isinstance(idempotency_key, str) or not 0 < len(idempotency_key) <= 512:
         raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be text of 1 to 512 characters")
-    return f"headrace/{idempotency_key}"
+    return f"{WRITE_PREFIX}{idempotency_key}"
 
 
 def check_definition(definition: GroupDefinition) -> None:
@@ -228,6 +229,10 @@ def check_definition(definition: GroupDefinition) -> None:
         for role in ("ttl", "min_age", "event_time_unit"):
             if getattr(d, role) is not None:
                 raise InvalidArgument(f"feature group {d.name}: {role} needs an event_time")
+    for role in ("ttl", "min_age"):
+        age = getattr(d, role)
+        if age is not None and not 0 <= age < 1 << 62 and (role, age) != ("ttl", UNLIMITED):
+            raise InvalidArgument(f"feature group {d.name}: {role} of {age} microseconds is no age")
     if d.event_time_unit not in (None, "s", "ms", "us", "ns"):
         raise InvalidArgument(
             f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"

@@ -26,7 +26,7 @@ class Spool:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._files = contextlib.ExitStack()
-        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        self._writer: pa.ipc.RecordBatchStreamWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
@@ -41,7 +41,7 @@ class Spool:
     def _open(self, schema: pa.Schema) -> None:
         with stored(str(self._path)):
             sink = self._files.enter_context(pa.OSFile(str(self._path), "wb"))
-            self._writer = self._files.enter_context(pa.ipc.new_file(sink, schema))
+            self._writer = self._files.enter_context(pa.ipc.new_stream(sink, schema))
             for batch in self._batches:
                 self._writer.write_batch(batch)
         self._batches = []
@@ -52,7 +52,7 @@ class Spool:
             return pa.Table.from_batches(self._batches, schema)
         with stored(str(self._path)):
             self._files.close()
-            return pa.ipc.open_file(pa.memory_map(str(self._path))).read_all()
+            return pa.ipc.open_stream(pa.memory_map(str(self._path))).read_all()
 
     def close(self) -> None:
         # Ending a file that could not be written fails again, and has been told already.

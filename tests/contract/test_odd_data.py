@@ -1,0 +1,144 @@
+"""Data that is legal and seldom: far and fine times, groups without keys, views of text, names with dots."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from contract.helpers import rows
+
+NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+NOON_NS = int(NOON.timestamp()) * 10**9
+
+
+class TestNanoseconds:
+    """A group whose times are integers of nanoseconds, and a spine whose times are coarser."""
+
+    @pytest.fixture
+    def view(self, store):
+        schema = pa.schema({"k": pa.int64(), "at": pa.int64(), "v": pa.int64()})
+        fine = store.create_feature_group(
+            "fine", primary_key=["k"], event_time="at", event_time_unit="ns", schema=schema
+        )
+        fine.insert([{"k": 1, "at": NOON_NS - 1, "v": 1}, {"k": 1, "at": NOON_NS + 1, "v": 2}])
+        root = store.create_feature_group("root", primary_key=["k"], event_time="t")
+        root.insert([{"k": 1, "t": NOON, "x": 0}])
+        return store.create_feature_view("view", root.select("k", "t", "x").join(fine.select("v"), on="k"))
+
+    def test_rows_of_the_root(self, view):
+        assert [row["v"] for row in rows(view.training_data())] == [1]
+
+    @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+    def test_a_spine(self, view, unit):
+        spine = pa.table(
+            {"k": [1, 1], "t": pa.array([NOON, dt.datetime(2300, 1, 1)]).cast(pa.timestamp("us", "UTC"))}
+        )
+        if unit == "ns":
+            spine = spine.slice(0, 1)
+        spine = spine.set_column(1, "t", spine["t"].cast(pa.timestamp(unit, "UTC"))).append_column(
+            "x", spine["k"]
+        )
+        assert [row["v"] for row in rows(view.training_data(spine=spine))] == [1, 2][: spine.num_rows]
+        assert len(rows(view.training_data(spine=spine, start="2020-01-01", end="2100-01-01"))) == 1
+
+    def test_a_spine_without_times(self, view):
+        spine = pa.table({"k": [1], "x": [0]})
+        assert [row["v"] for row in rows(view.batch_data(spine=spine))] == [2]
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind"), [("s", pa.int32()), ("s", pa.int64()), ("ms", pa.int64())], ids=str
+)
+def test_integers_as_event_times(store, unit, kind):
+    factor = {"s": 1, "ms": 1000}[unit]
+    group = store.create_feature_group("g", primary_key=["k"], event_time="at", event_time_unit=unit)
+    far = 2**31 - 1 if kind == pa.int32() else 2**62
+    at = pa.array([int(NOON.timestamp()) * factor - 1, far], kind)
+    group.insert(pa.table({"k": [1, 1], "at": at, "v": [1, 2]}))
+    root = store.create_feature_group("root", primary_key=["k"], event_time="t")
+    root.insert([{"k": 1, "t": NOON}])
+    assert [row["v"] for row in rows(root.select("k", "t").join(group.select("v"), on="k").read())] == [1]
+
+
+class TestWithoutKeys:
+    def test_several_rows_for_one_are_ambiguous(self, store):
+        facts = store.create_feature_group("facts", primary_key=[])
+        facts.insert([{"v": 1}, {"v": 2}])
+        root = store.create_feature_group("root", primary_key=["k"])
+        root.insert([{"k": 1}, {"k": 2}])
+        with pytest.raises(hr.AmbiguousRows):
+            root.select("k").join(facts.select("v"), on=[]).read().to_arrow()
+
+    def test_one_row_for_all(self, store):
+        facts = store.create_feature_group("facts", primary_key=[])
+        facts.insert([{"v": 1}])
+        root = store.create_feature_group("root", primary_key=["k"])
+        root.insert([{"k": 1}, {"k": 2}])
+        assert [row["v"] for row in rows(root.select("k").join(facts.select("v"), on=[]).read())] == [1, 1]
+
+
+class TestPolars:
+    """Text of polars is a view, and Arrow can take no rows out of one."""
+
+    @pytest.fixture
+    def view(self, store):
+        seats = store.create_feature_group("seats", primary_key=["tail"])
+        seats.insert(pl.DataFrame({"tail": pl.Series(["a", "b"], dtype=pl.Categorical), "n": [1, 2]}))
+        root = store.create_feature_group("root", primary_key=["id"])
+        root.insert(pl.DataFrame({"id": [1], "tail": ["a"]}))
+        query = root.select("id", "tail").join(seats.select("n"), on="tail", how="inner")
+        return store.create_feature_view("view", query)
+
+    @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a", "b", "c"])], ids=str)
+    def test_a_spine_from_whose_middle_rows_drop(self, view, kind):
+        spine = pl.DataFrame(
+            {
+                "id": [1, 2, 3],
+                "tail": pl.Series(["a", "c", "b"], dtype=kind),
+                "note": ["x", "y", "z"],
+                "many": [["p"], [], ["q", "r"]],
+            }
+        )
+        found = view.batch_data(spine=spine).to_arrow()
+        assert found["n"].to_pylist() == [1, 2]
+        assert found["note"].to_pylist() == ["x", "z"]
+        assert found["many"].to_pylist() == [["p"], ["q", "r"]]
+
+
+def test_a_column_named_like_a_field_of_a_struct(store):
+    group = store.create_feature_group("g", primary_key=["k"])
+    for start in range(10):
+        group.insert([{"k": start, "a": {"b": start}, "a.b": -start}], mode="append")
+    for condition in (group["a.b"] == -3, group["a.b"].isin([-3]), (group["a.b"] < -2) & (group["a.b"] > -4)):
+        assert [row["k"] for row in rows(group.read(filter=condition))] == [3]
+    assert rows(group.read(filter=group["a.b"].is_null())) == []
+
+
+@pytest.mark.parametrize("name", ["file_index", "File_Row_Number"])
+def test_names_that_the_reader_of_files_has_for_itself(store, name):
+    group = store.create_feature_group("g", primary_key=["k"])
+    with pytest.raises(hr.InvalidName, match="reserved"):
+        group.insert([{"k": 1, name: 2}])
+
+
+def test_a_spine_of_times_too_far_to_compare(store):
+    group = store.create_feature_group("g", primary_key=["k"], event_time="t")
+    group.insert([{"k": 1, "t": NOON, "v": 1}])
+    view = store.create_feature_view("view", group.select("k", "t", "v"))
+    far = pa.table({"k": [1], "t": pa.array([2**60], pa.int64()).cast(pa.timestamp("s", "UTC")), "v": [1]})
+    with pytest.raises(hr.HeadraceError):
+        view.training_data(spine=far).to_arrow()
+
+
+def test_limits_have_a_limit(store):
+    group = store.create_feature_group("g", primary_key=["k"])
+    group.insert([{"k": 1}])
+    for limit in (2**63, 2**64, -1):
+        with pytest.raises(hr.InvalidArgument):
+            group.select("k").limit(limit)
+        with pytest.raises(hr.InvalidArgument):
+            group.read().head(limit)
