@@ -299,15 +299,23 @@ def side_sql(plan: Plan, lookup: Lookup, facts: Facts) -> str:
         identity = [*keys, "t"]
     else:
         identity = [*keys, "e"]
-    ranked = f"SELECT *, rank() OVER ({_partition(identity)}{_order(order)}) AS place FROM ({base})"
+    final = [*keys, *(["t"] if _is_asof(lookup) else [])]
+    apart = bool(keys) and lookup.cut != "spine time"
+    source = f"SELECT b.* FROM b SEMI JOIN d USING ({', '.join(final)})" if apart else base
+    ranked = f"SELECT *, rank() OVER ({_partition(identity)}{_order(order)}) AS place FROM ({source})"
     kept = [*keys, *columns, *(["t", "e"] if _is_asof(lookup) else [])]
     alike = f"SELECT DISTINCT {', '.join(kept) or '1'} FROM ({ranked}) WHERE place = 1"
     if not kept:
         alike = f"SELECT DISTINCT true AS found FROM ({ranked}) WHERE place = 1"
-    final = [*keys, *(["t"] if _is_asof(lookup) else [])]
     window = f"OVER ({_partition(final)})"
     counted = f"SELECT *, count(*) {window} > 1 AS ambiguous, row_number() {window} AS pick FROM ({alike})"
-    return f"SELECT *, true AS m FROM ({counted}) WHERE pick = 1"
+    picked = f"SELECT * EXCLUDE (pick), true AS m FROM ({counted}) WHERE pick = 1"
+    if not apart:
+        return picked
+    # Windows sort all rows to decide about a few: only what is there more than once goes through them.
+    several = f"SELECT {', '.join(final)} FROM b GROUP BY {', '.join(final)} HAVING count(*) > 1"
+    single = f"SELECT {', '.join(kept)}, false AS ambiguous, true AS m FROM b ANTI JOIN d USING ({', '.join(final)})"
+    return f"WITH b AS MATERIALIZED ({base}), d AS MATERIALIZED ({several}) {single} UNION ALL {picked}"
 
 
 def _plus(number: int) -> str:
