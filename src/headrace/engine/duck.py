@@ -98,10 +98,16 @@ class Engine:
             self._instance: duckdb.DuckDBPyConnection | None = duckdb.connect(config=config)
             self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
             self._instance.execute("SET GLOBAL errors_as_json = true")
+            self._threads = int(self._instance.sql("SELECT current_setting('threads')").fetchall()[0][0])
         except duckdb.Error as error:
             raise InvalidArgument(
                 f"memory_limit={memory_limit!r} or threads={threads!r} is refused: {error}"
             ) from None
+
+    @property
+    def threads(self) -> int:
+        """Threads that all sessions share."""
+        return self._threads
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:

@@ -133,8 +133,9 @@ class Reader:
             return 1
         if planned.found(0) is not None:
             return 1
+        # More streams than threads take turns, and are slower than as many.
         files: int = planned.files(0).num_rows
-        return max(1, min(_MOST_SCANS_AT_ONCE, files))
+        return max(1, min(_MOST_SCANS_AT_ONCE, self.engine.threads, files))
 
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
