@@ -1,9 +1,10 @@
-"""Ten rows by key, while another process commits."""
+"""Ten rows by key, while another process commits twice a second."""
 
 from __future__ import annotations
 
 import dataclasses
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ _GROUP = "entities"
 _KEYS = 10
 _COMMIT_ROWS = 10_000
 _LEAST_COMMITS = 5
+_PAUSE_SECONDS = 0.5
 _FEATURES = ", ".join(f"(hash(i * 31 + {n}) % 1000000) / 1e3 AS f{n}" for n in range(8))
 
 
@@ -51,7 +53,7 @@ class LookUp:
 
 @dataclasses.dataclass(frozen=True)
 class Committer:
-    """Commits small changes, in turn new rows and new values for old ones, from key `start` on."""
+    """Commits a small change every half second, in turn new rows and new values for old ones, from key `start` on."""
 
     root: Path
     start: int
@@ -65,6 +67,7 @@ class Committer:
             assert schema is not None
 
             def run(number: int) -> pa.Table:
+                time.sleep(_PAUSE_SECONDS)
                 if number % 2:
                     ids = random.Random(number).sample(range(self.start, self.rows), _KEYS)
                 else:
@@ -108,7 +111,7 @@ def _cases(rows: float) -> list[Case]:
 WORKLOADS = (
     Workload(
         name="lookup",
-        about="10 rows by random keys from a group of 100 commits, while another process commits",
+        about="10 rows by random keys from a group of 100 commits, while another process commits twice a second",
         sizes={"full": 1e6, "small": 1e5, "smoke": 1e4},
         unit="rows",
         systems=("by hand", "embedded", "tcp"),

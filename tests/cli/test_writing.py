@@ -93,6 +93,21 @@ def test_an_arrow_stream_is_inserted_from_stdin(own: hr.FeatureStore, tmp_path: 
     assert stored(own) == ROWS
 
 
+def test_a_stream_that_was_cut_off_is_not_inserted(own: hr.FeatureStore, tmp_path: Path) -> None:
+    """Between two batches, as by a producer that was killed: to Arrow such a stream has simply ended."""
+    table = pa.Table.from_pylist(ROWS)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    cut = sink.getvalue()[:-8]
+    (tmp_path / "cut.arrow").write_bytes(cut)
+    for path, stdin in (("-", cut), (tmp_path / "cut.arrow", b"")):
+        ran = headrace("fg", "insert", "weather", path, "--store", tmp_path / "own", stdin=stdin)
+        assert ran.code != 0
+        assert "cut off" in ran.err
+    assert own.get_feature_group("weather").schema is None
+
+
 def test_bad_rows_are_refused_and_change_nothing(
     own: hr.FeatureStore, on_own: Callable[..., Ran], tmp_path: Path
 ) -> None:

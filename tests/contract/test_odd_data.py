@@ -142,3 +142,16 @@ def test_limits_have_a_limit(store):
             group.select("k").limit(limit)
         with pytest.raises(hr.InvalidArgument):
             group.read().head(limit)
+
+
+@pytest.mark.parametrize(("column", "given"), [("n", "text"), ("t", 5)])
+def test_a_filter_that_a_spine_column_cannot_be_compared_in(store, column, given):
+    root = store.create_feature_group("root", primary_key=["k"], event_time="t")
+    root.insert([{"k": 1, "t": NOON, "n": 1}])
+    other = store.create_feature_group("other", primary_key=["k"])
+    other.insert([{"k": 1, "v": 1}])
+    query = root.select("k", "t", "n").join(other.select("v"), on="k")
+    view = store.create_feature_view("view", query.filter((query["n"] > 0) & (query["t"] > NOON)))
+    spine = [{"k": 1, "t": NOON, "n": 1} | {column: given}]
+    with pytest.raises((hr.InvalidArgument, hr.SchemaMismatch)):
+        view.training_data(spine=pl.DataFrame(spine), event_time=None).to_arrow()

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -81,8 +81,8 @@ def _united(schema: pa.Schema, other: pa.Schema, path: str) -> pa.Schema:
 def _open(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
     if path == STANDARD:
         with _reading("stdin"):
-            stream = pa.ipc.open_stream(sys.stdin.buffer)
-            return Rows(stream.schema, None, lambda: iter(stream))
+            schema, batches = _stream(sys.stdin.buffer)
+            return Rows(schema, None, lambda: batches)
     name = path.lower()
     for compression in _COMPRESSIONS:
         name = name.removesuffix(compression)
@@ -117,18 +117,49 @@ def _open_arrow(path: str) -> Rows:
     with open(path, "rb") as start:
         stream = start.read(6) != b"ARROW1"
 
-    def opened() -> Any:
-        mapped = pa.memory_map(path)
-        return pa.ipc.open_stream(mapped) if stream else pa.ipc.open_file(mapped)
+    def streamed() -> Iterator[pa.RecordBatch]:
+        with open(path, "rb") as file:
+            yield from _stream(file)[1]
+
+    def mapped() -> Iterator[pa.RecordBatch]:
+        reader = pa.ipc.open_file(pa.memory_map(path))
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+    if stream:
+        with open(path, "rb") as file:
+            return Rows(_stream(file)[0], None, streamed)
+    return Rows(pa.ipc.open_file(pa.memory_map(path)).schema, None, mapped)
+
+
+class _Watched:
+    """A file that Arrow reads, and whether it was asked for more than there is.
+
+    A stream that is complete ends with a mark, after which nothing is read.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.exhausted = False
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.exhausted |= len(data) < size
+        return data
+
+
+def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """A stream's columns and rows. To Arrow, one that was cut off between two batches has simply ended."""
+    watched = _Watched(file)
+    reader = pa.ipc.open_stream(pa.PythonFile(watched, mode="r"))
 
     def batches() -> Iterator[pa.RecordBatch]:
-        reader = opened()
-        if stream:
-            yield from reader
-        else:
-            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+        yield from reader
+        if watched.exhausted:
+            raise pa.ArrowInvalid("the stream was cut off")
 
-    return Rows(opened().schema, None, batches)
+    return reader.schema, batches()
 
 
 def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
@@ -211,7 +242,11 @@ def write_rows(reader: pa.RecordBatchReader, path: str, add: Callable[[int], Non
             raise InvalidArgument(
                 "an Arrow stream is not for people to read", hint="name a file, or use a pipe"
             )
-        _write(pa.ipc.new_stream(sys.stdout.buffer, reader.schema), reader, add)
+        stream = pa.ipc.new_stream(sys.stdout.buffer, reader.schema)
+        for batch in reader:
+            stream.write_batch(batch)
+            add(batch.num_rows)
+        stream.close()  # only now: the end mark tells that the rows are complete
         return
     opened = _writer(path, reader.schema)
     target = Path(path)

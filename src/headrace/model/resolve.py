@@ -6,7 +6,7 @@ Runs on the client as a query is built and again where it is run, on the same co
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow as pa
 
@@ -285,6 +285,18 @@ def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], .
         check_key_types(f"join with {ref}", left, state.type_of(place), name, side.type_of(name))
         keys.append((place, name))
     return tuple(keys)
+
+
+def check_filters(filters: Iterable[Bound], given: pa.Schema) -> None:
+    """Check that filters can compare the columns of a spine, where these stand for the root's.
+
+    Raises:
+        InvalidArgument: a column is of another kind than the value it is compared with.
+    """
+    kinds = {field.name: field.type for field in given}
+    for bound in filters:
+        if all(place.side == 0 and place.column in kinds for place in bound.places.values()):
+            coerce(bound.condition, lambda ref, places=bound.places: kinds[places[ref].column])  # type: ignore[misc]
 
 
 def check_key_types(
