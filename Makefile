@@ -49,7 +49,7 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 test: setup ## the tests that need nothing but Python (minutes)
 	$(PYTEST) -m "not slow"
 
-test-all: test ## make test, then the slow tests
+test-all: test $(VENV)/.synced-bench ## make test, then the slow tests
 	$(PYTEST) -m slow
 
 soak: setup ## the point-in-time property tests with thousands of examples each
