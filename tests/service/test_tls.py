@@ -223,7 +223,7 @@ class TestNobody:
         for url, tls in [
             (f"grpc://127.0.0.1:{port}", None),
             (f"grpc+tls://127.0.0.1:{port}", hr.TLS(authority.cert, verify=verify)),
-            ("grpc+unix:///tmp/headrace-nobody", None),
+            ("grpc+unix:///nobody/headrace.sock", None),
         ]:
             error = fails(url, tls)
             assert type(error) is hr.Unavailable

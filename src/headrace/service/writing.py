@@ -122,11 +122,11 @@ class Writer:
             write = Write(write_id, d.primary_key, unique=True, base=snapshot.version)
             change = lambda: log.overwrite(table.to_reader(), write)  # noqa: E731
         else:
-            write = Write(
-                write_id, d.identity or tuple(table.column_names), snapshot.unique, snapshot.version
-            )
             scope = self._scope(table)
             collisions = self._collisions(snapshot, table, scope)
+            keys = d.identity or tuple(table.column_names)
+            updated = collisions if collisions and not snapshot.unique else None
+            write = Write(write_id, keys, snapshot.unique, snapshot.version, updated)
             if collisions:
                 text = " AND ".join(
                     condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
@@ -134,7 +134,6 @@ class Writer:
                 if snapshot.unique:
                     change = lambda: log.merge(table.to_reader(), write, text or None)  # noqa: E731
                 else:
-                    write.updated = collisions
                     change = lambda: log.replace(_twice(table), write, text or None, _MARK)  # noqa: E731
             else:
                 change = lambda: log.append(table.to_reader(), write)  # noqa: E731
