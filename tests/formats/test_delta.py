@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from headrace.formats.delta import DeltaLog, Write, attempt
+from headrace.formats.delta import DeltaLog, attempt
+from headrace.formats.delta_write import Write
 
 ROWS = pa.table({"id": [1, 2]})
 TWICE = pa.table({"id": [1, 1]})

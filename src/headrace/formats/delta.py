@@ -15,9 +15,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import (
-    CommitProperties,
     DeltaTable,
-    Transaction,
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -31,6 +29,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
+from headrace.formats.delta_write import UNIQUE, WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 from headrace.model.types import stored_type
@@ -38,11 +37,6 @@ from headrace.storage.failure import failure as storage_failure
 
 _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
-_WRITE_ID = "headrace.write"
-WRITE_PREFIX = "headrace/"
-"""What a write's id is made of, before the caller's key."""
-_UNIQUE = "headrace.unique"
-_UPDATED = "headrace.updated"
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
@@ -82,7 +76,7 @@ class DeltaLog:
     def version_at(self, time: dt.datetime) -> int:
         """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""
         first = None
-        for commit in map(_commit, self._log()):
+        for commit in map(commit_of, self._log()):
             if commit.timestamp <= time:
                 return commit.snapshot
             first = commit
@@ -92,7 +86,7 @@ class DeltaLog:
     def history(self, limit: int | None) -> list[Commit]:
         """Newest first."""
         with self._lock, _translated(self.uri):
-            return [_commit(entry) for entry in self._entries(limit)]
+            return [commit_of(entry) for entry in self._entries(limit)]
 
     def committed(self, write_id: str) -> Commit | None:
         """The commit of a write; None if no commit bears its id."""
@@ -100,7 +94,7 @@ class DeltaLog:
             table = self._refreshed()
             if table is None or table.transaction_version(write_id) is None:
                 return None
-        return next((_commit(entry) for entry in self._log() if entry.get(_WRITE_ID) == write_id), None)
+        return next((commit_of(entry) for entry in self._log() if entry.get(WRITE_ID) == write_id), None)
 
     def _log(self) -> Iterator[dict[str, Any]]:
         """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""
@@ -149,7 +143,7 @@ class DeltaLog:
             partition_by=list(partition_by) or None,
             configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
             storage_options=self._options,
-            commit_properties=_properties(write),
+            commit_properties=properties(write),
         )
 
     def append(self, rows: Any, write: Write) -> None:
@@ -158,7 +152,7 @@ class DeltaLog:
             self._base(write),
             rows,
             mode="append",
-            commit_properties=_properties(write),
+            commit_properties=properties(write),
         )
 
     def overwrite(self, rows: Any, write: Write) -> None:
@@ -167,7 +161,7 @@ class DeltaLog:
             self._base(write),
             rows,
             mode="overwrite",
-            commit_properties=_properties(write),
+            commit_properties=properties(write),
         )
 
     def merge(self, rows: Any, write: Write, scope: str | None) -> None:
@@ -199,7 +193,7 @@ class DeltaLog:
             " AND ".join([*tests, *([extra] if extra else [])]) or "true",
             source_alias="s",
             target_alias="t",
-            commit_properties=_properties(write),
+            commit_properties=properties(write),
         )
 
     def _base(self, write: Write) -> DeltaTable:
@@ -239,32 +233,6 @@ class DeltaLog:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(version)
         return self._kept[version]
-
-
-class Write:
-    """What every write says of itself.
-
-    Args:
-        write_id: names the write for ever; the log refuses a second commit with the same one.
-        keys: the columns that identify a row.
-        unique: whether identities are unique afterwards; None if that is not known.
-        base: the snapshot on which the write rests: anything committed since makes it fail.
-        updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
-    """
-
-    def __init__(
-        self,
-        write_id: str,
-        keys: tuple[str, ...],
-        unique: bool | None,
-        base: int | None = None,
-        updated: int | None = None,
-    ) -> None:
-        self.write_id = write_id
-        self.keys = keys
-        self.unique = unique
-        self.base = base
-        self.updated = updated
 
 
 def attempt(
@@ -356,7 +324,7 @@ def _snapshot(table: DeltaTable, uri: str, entry: Mapping[str, Any]) -> Snapshot
         name = unquote(path)
         paths.append(name if name.startswith("/") or "://" in name else f"{uri}/{name}")
     files = actions.set_column(actions.schema.get_field_index("path"), "path", pa.array(paths, pa.string()))
-    told = entry.get(_UNIQUE)
+    told = entry.get(UNIQUE)
     return Snapshot(
         version=table.version(),
         schema=_normal(pa.schema(table.schema().to_arrow())),
@@ -373,47 +341,3 @@ def _normal(schema: pa.Schema) -> pa.Schema:
         naive = pa.types.is_timestamp(field.type) and field.type.tz is None
         fields.append(pa.field(field.name, field.type if naive else stored_type(field.type) or field.type))
     return pa.schema(fields)
-
-
-def _properties(write: Write) -> CommitProperties:
-    metadata = {_WRITE_ID: write.write_id}
-    if write.unique is not None:
-        metadata[_UNIQUE] = str(write.unique).lower()
-    if write.updated is not None:
-        metadata[_UPDATED] = str(write.updated)
-    return CommitProperties(
-        custom_metadata=metadata,
-        max_commit_retries=None if write.base is None else 0,
-        app_transactions=[Transaction(write.write_id, 1)],
-    )
-
-
-def _commit(entry: Mapping[str, Any]) -> Commit:
-    metrics = entry.get("operationMetrics") or {}
-
-    def count(*names: str) -> int | None:
-        found = [int(metrics[n]) for n in names if metrics.get(n) is not None]
-        return found[0] if found else None
-
-    appended = (entry.get("operationParameters") or {}).get("mode") in ("Append", "ErrorIfExists")
-    none = 0 if appended else None
-    inserted = count("num_target_rows_inserted", "num_added_rows")
-    updated = _or(count("num_target_rows_updated"), none)
-    deleted = _or(count("num_target_rows_deleted", "num_deleted_rows"), none)
-    if _UPDATED in entry and inserted is not None and deleted is not None:
-        # The wheel was told to delete and to insert.
-        updated = int(entry[_UPDATED])
-        inserted, deleted = inserted - updated, deleted - updated
-    return Commit(
-        snapshot=int(entry["version"]),
-        timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),
-        operation=str(entry.get("operation", "UNKNOWN")),
-        rows_inserted=inserted,
-        rows_updated=updated,
-        rows_deleted=deleted,
-        user=entry.get("userName"),
-    )
-
-
-def _or(value: int | None, otherwise: int | None) -> int | None:
-    return otherwise if value is None else value

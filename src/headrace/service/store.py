@@ -14,7 +14,8 @@ from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
-from headrace.formats.delta import WRITE_PREFIX, DeltaLog
+from headrace.formats.delta import DeltaLog
+from headrace.formats.delta_write import WRITE_PREFIX
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.duration import UNLIMITED
 from headrace.model.expression import Condition

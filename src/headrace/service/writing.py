@@ -12,7 +12,8 @@ import pyarrow as pa
 from headrace.engine.duck import Engine, translated
 from headrace.errors import Conflict, InvalidArgument
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog, Write, attempt
+from headrace.formats.delta import DeltaLog, attempt
+from headrace.formats.delta_write import Write
 from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition
 from headrace.model.expression import Compare, Condition, Ref, Value, columns_of, to_value

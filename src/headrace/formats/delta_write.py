@@ -1,0 +1,87 @@
+"""What a write says of itself in the Delta log, and what the log says of it afterwards."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from deltalake import CommitProperties, Transaction
+
+from headrace.model.definition import Commit
+
+WRITE_ID = "headrace.write"
+WRITE_PREFIX = "headrace/"
+"""What a write's id is made of, before the caller's key."""
+UNIQUE = "headrace.unique"
+_UPDATED = "headrace.updated"
+
+
+class Write:
+    """What every write says of itself.
+
+    Args:
+        write_id: names the write for ever; the log refuses a second commit with the same one.
+        keys: the columns that identify a row.
+        unique: whether identities are unique afterwards; None if that is not known.
+        base: the snapshot on which the write rests: anything committed since makes it fail.
+        updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
+    """
+
+    def __init__(
+        self,
+        write_id: str,
+        keys: tuple[str, ...],
+        unique: bool | None,
+        base: int | None = None,
+        updated: int | None = None,
+    ) -> None:
+        self.write_id = write_id
+        self.keys = keys
+        self.unique = unique
+        self.base = base
+        self.updated = updated
+
+
+def properties(write: Write) -> CommitProperties:
+    metadata = {WRITE_ID: write.write_id}
+    if write.unique is not None:
+        metadata[UNIQUE] = str(write.unique).lower()
+    if write.updated is not None:
+        metadata[_UPDATED] = str(write.updated)
+    return CommitProperties(
+        custom_metadata=metadata,
+        max_commit_retries=None if write.base is None else 0,
+        app_transactions=[Transaction(write.write_id, 1)],
+    )
+
+
+def commit_of(entry: Mapping[str, Any]) -> Commit:
+    metrics = entry.get("operationMetrics") or {}
+
+    def count(*names: str) -> int | None:
+        found = [int(metrics[n]) for n in names if metrics.get(n) is not None]
+        return found[0] if found else None
+
+    appended = (entry.get("operationParameters") or {}).get("mode") in ("Append", "ErrorIfExists")
+    none = 0 if appended else None
+    inserted = count("num_target_rows_inserted", "num_added_rows")
+    updated = _or(count("num_target_rows_updated"), none)
+    deleted = _or(count("num_target_rows_deleted", "num_deleted_rows"), none)
+    if _UPDATED in entry and inserted is not None and deleted is not None:
+        # The wheel was told to delete and to insert.
+        updated = int(entry[_UPDATED])
+        inserted, deleted = inserted - updated, deleted - updated
+    return Commit(
+        snapshot=int(entry["version"]),
+        timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),
+        operation=str(entry.get("operation", "UNKNOWN")),
+        rows_inserted=inserted,
+        rows_updated=updated,
+        rows_deleted=deleted,
+        user=entry.get("userName"),
+    )
+
+
+def _or(value: int | None, otherwise: int | None) -> int | None:
+    return otherwise if value is None else value
