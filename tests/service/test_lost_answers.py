@@ -175,8 +175,8 @@ def test_a_service_that_has_not_committed_yet(tmp_path: Path) -> None:
 
 
 def test_a_read_that_is_cut_off(near: Any, far: Any, network: Proxy) -> None:
-    size = 300_000
-    near.insert(pa.table({"id": range(size), "value": [1.0] * size}))
+    size = 3_000_000  # more than fits between service and client, or nothing would be left to cut off
+    near.insert(pa.table({"id": pa.arange(0, size), "value": pa.repeat(1.0, size)}))
     batches = iter(far.read().to_reader())
     next(batches)
     network.cut()
