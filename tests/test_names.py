@@ -16,7 +16,7 @@ PUBLIC: dict[str, set[str]] = {
         "service_version", "close",
     },
     "FeatureGroup": {
-        "name", "version", "schema", "primary_key", "event_time", "created_time", "ttl", "min_age", "tie_breaker",
+        "name", "version", "schema", "primary_key", "event_time", "event_time_unit", "created_time", "ttl", "min_age", "tie_breaker",
         "partition_by", "change_feed", "location", "format", "tags", "description", "insert", "delete", "read", "select",
         "filter", "join", "as_of", "history", "set_tags",
     },

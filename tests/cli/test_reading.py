@@ -79,6 +79,7 @@ def test_programs_read_json(service: str, command: Command) -> None:
         "description": "hourly [bold]readings",
         "primary_key": ["origin"],
         "event_time": "seen",
+        "event_time_unit": None,
         "created_time": None,
         "ttl": "2h",
         "min_age": None,

@@ -45,6 +45,12 @@ class TestByFilter:
         assert not weather.delete(filter=weather["origin"] == "nowhere").rows_deleted
         assert len(rows(weather.read())) == 4
 
+    def test_with_a_key_runs_once(self, weather):
+        first = weather.delete(filter=weather["temp"] >= 2, idempotency_key="clean up")
+        weather.insert(frame(WEATHER, ("LGA", "12:00", 9.0)))
+        assert weather.delete(filter=weather["temp"] >= 2, idempotency_key="clean up") == first
+        assert sorted(map(str, values(weather.read(), "temp"))) == ["1.0", "9.0", "None"]
+
     def test_of_text_that_is_sql_is_a_value(self, weather):
         weather.insert(frame(WEATHER, ("' OR 1=1 --", "10:00", 9.0)))
         assert weather.delete(filter=weather["origin"] == "' OR 1=1 --").rows_deleted == 1

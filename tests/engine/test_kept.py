@@ -22,3 +22,13 @@ def test_sizes_count():
     assert (kept.get("small"), kept.get("large")) == ("t", "l")
     kept.put("huge", "h", 11)
     assert (kept.get("small"), kept.get("large"), kept.get("huge")) == (None, None, None)
+
+
+def test_what_is_dropped_makes_room():
+    kept: Kept[str] = Kept(10)
+    kept.put("large", "l", 9)
+    kept.drop("large")
+    kept.drop("never there")
+    kept.put("small", "s", 4)
+    kept.put("other", "o", 6)
+    assert (kept.get("large"), kept.get("small"), kept.get("other")) == (None, "s", "o")

@@ -113,3 +113,13 @@ def test_a_null_that_another_writer_put_into_a_key_is_no_row_of_it(tmp_path):
             table, pa.table({"k": pa.array([None, 0, 7], pa.int64()), "n": [-1, 100, 101]}), mode="append"
         )
         assert found(group, group["k"].isin([0, 7])) == [-3, 0, 100, 101]
+
+
+def test_a_large_float_equals_several_whole_numbers(tmp_path):
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        for start in range(12):
+            group.insert([{"k": 2**53 + start, "n": start}, {"k": start, "n": -start}], mode="append")
+        alike = found(group, group["k"] == float(2**53))
+        assert alike == found(group, (group["k"] == float(2**53)) & group["n"].is_not_null())
+        assert alike == found(group, (group["k"] >= float(2**53)) & (group["k"] <= float(2**53)))

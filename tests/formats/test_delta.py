@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from headrace.formats.delta import DeltaLog, attempt
-from headrace.formats.delta_write import Write
+from headrace.formats.delta_write import WRITE_PREFIX, Write
+from headrace.model.write_key import passing_key
 
 ROWS = pa.table({"id": [1, 2]})
 TWICE = pa.table({"id": [1, 1]})
@@ -70,3 +73,11 @@ def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
     assert log.at(1).unique is None
     assert DeltaLog(log.uri, {}).at(1).unique is None
     assert DeltaLog(log.uri, {}).newest().unique is True
+
+
+def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
+    append(log, WRITE_PREFIX + "archive-2012")
+    append(log, WRITE_PREFIX + passing_key())
+    entries = [path.read_text().splitlines() for path in sorted((tmp_path / "t/_delta_log").glob("*.json"))]
+    told = [a["txn"] for lines in entries for a in map(json.loads, lines) if "txn" in a]
+    assert [bool(t.get("lastUpdated")) for t in told] == [False, True]

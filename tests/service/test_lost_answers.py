@@ -174,6 +174,24 @@ def test_a_service_that_has_not_committed_yet(tmp_path: Path) -> None:
     service.kill()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store, query: store.create_feature_group("others", primary_key=["id"], schema=ROWS.schema),
+        lambda store, query: store.create_feature_view("view", query),
+        lambda store, query: store.delete_feature_group("numbers", 1),
+    ],
+)
+def test_a_change_that_was_not_answered_may_have_happened(
+    near: Any, network: Proxy, project: str, change: Callable[[Any, Any], Any]
+) -> None:
+    with hr.connect(network.url, project=project, timeout=2) as store:
+        query = store.get_feature_group("numbers").select("value")
+        network.deaf()
+        with pytest.raises(hr.OutcomeUnknown, match="look whether the change is there"):
+            change(store, query)
+
+
 def test_a_read_that_is_cut_off(near: Any, far: Any, network: Proxy) -> None:
     size = 3_000_000  # more than fits between service and client, or nothing would be left to cut off
     near.insert(pa.table({"id": pa.arange(0, size), "value": pa.repeat(1.0, size)}))

@@ -223,6 +223,7 @@ def _told(group: FeatureGroup) -> dict[str, Any]:
         "description": group.description,
         "primary_key": group.primary_key,
         "event_time": group.event_time,
+        "event_time_unit": group.event_time_unit,
         "created_time": group.created_time,
         "ttl": _age(group.ttl),
         "min_age": _age(group.min_age),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -20,6 +19,7 @@ from headrace.model.expression import Column, Ref
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
+from headrace.model.write_key import passing_key
 from headrace.protocol import Backend, InsertMode
 
 
@@ -79,6 +79,11 @@ class FeatureGroup:
     def tie_breaker(self) -> str | None:
         """The column whose largest value wins among rows alike in key and times, if there is one."""
         return self._group.definition.tie_breaker
+
+    @property
+    def event_time_unit(self) -> str | None:
+        """What whole numbers in its event time count since 1970, if it was declared: "s", "ms", "us" or "ns"."""
+        return self._group.definition.event_time_unit
 
     @property
     def partition_by(self) -> tuple[str, ...]:
@@ -144,18 +149,29 @@ class FeatureGroup:
         """
         if mode not in get_args(InsertMode):
             raise InvalidArgument(f"mode={mode!r} is refused", hint='use "upsert", "append" or "overwrite"')
-        key = uuid.uuid4().hex if idempotency_key is None else idempotency_key
+        key = passing_key() if idempotency_key is None else idempotency_key
         unknown = self._group.schema is None
         commit = self._backend.insert(self._ref, to_reader(data), mode, key)
         if unknown:
             self._warn_of_dates()
         return commit
 
-    def delete(self, *, keys: Frame | None = None, filter: Column | None = None) -> Commit:  # noqa: A002
+    def delete(
+        self,
+        *,
+        keys: Frame | None = None,
+        filter: Column | None = None,  # noqa: A002
+        idempotency_key: str | None = None,
+    ) -> Commit:
         """Delete rows: those with these keys, or those for which the filter is true.
 
         Args:
             keys: a frame with the primary key, and the event time where one row of a key is meant.
+            idempotency_key: names the write, so that running it again changes nothing.
+
+        Raises:
+            Conflict: others kept writing; try again.
+            OutcomeUnknown: try again with the same `idempotency_key`.
         """
         if (keys is None) == (filter is None):
             raise InvalidArgument("delete takes keys or a filter: exactly one of them")
@@ -167,7 +183,8 @@ class FeatureGroup:
             None if filter is None else self.select().filter(filter)._resolved.root.filters[0].condition
         )
         table = None if keys is None else to_table(keys)
-        return self._backend.delete_rows(self._ref, table, condition, uuid.uuid4().hex)
+        key = passing_key() if idempotency_key is None else idempotency_key
+        return self._backend.delete_rows(self._ref, table, condition, key)
 
     def read(
         self,

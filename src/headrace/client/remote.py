@@ -23,6 +23,7 @@ from headrace.errors import (
     OutcomeUnknown,
     PermissionDenied,
     Timeout,
+    TLSError,
     Unauthenticated,
     Unavailable,
     Unsupported,
@@ -41,6 +42,8 @@ _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
 _TEXT, _NOTHING = Decoder(str), Decoder(None)
 
+# What does not tell whether the service did what it was asked.
+_UNCERTAIN = (Unavailable, Cancelled, InternalError, OutcomeUnknown)
 _SPINE_ROWS = 65_536
 _TRANSLATED: tuple[tuple[type[Exception], type[HeadraceError]], ...] = (
     (fl.FlightCancelledError, Cancelled),
@@ -67,7 +70,8 @@ class RemoteBackend:
         self.service_version = self._ask("hello", hello, _HELLO).version
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
-        return self._ask("create_group", protocol.GroupBody.of(Group(definition, schema)), _GROUP).group()
+        body = protocol.GroupBody.of(Group(definition, schema))
+        return self._change("create_group", definition.name, body, _GROUP).group()
 
     def get_group(self, name: str, version: int | None) -> Group:
         return self._ask("get_group", protocol.Named(name, version), _GROUP).group()
@@ -76,7 +80,7 @@ class RemoteBackend:
         return [body.group() for body in self._ask("list_groups", protocol.Listing(name, tags), _GROUPS)]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
-        self._ask("delete_group", protocol.Named(name, version, force), _NOTHING)
+        self._change("delete_group", name, protocol.Named(name, version, force), _NOTHING)
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         return self._ask("set_group_tags", protocol.SetTags(name, version, tags), _GROUP).group()
@@ -96,14 +100,14 @@ class RemoteBackend:
         body = protocol.DeleteRows(ref, idempotency_key, sent, condition)
         try:
             return self._ask("delete_rows", body, _COMMIT)
-        except Unavailable as error:
+        except _UNCERTAIN as error:
             return self._lost(ref, idempotency_key, error)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         return self._ask("history", protocol.History(ref, limit), _COMMITS)
 
     def create_view(self, definition: ViewDefinition) -> ViewDefinition:
-        return self._ask("create_view", definition, _VIEW)
+        return self._change("create_view", definition.name, definition, _VIEW)
 
     def get_view(self, name: str, version: int | None) -> ViewDefinition:
         return self._ask("get_view", protocol.Named(name, version), _VIEW)
@@ -112,7 +116,7 @@ class RemoteBackend:
         return self._ask("list_views", protocol.Listing(name, tags), _VIEWS)
 
     def delete_view(self, name: str, version: int) -> None:
-        self._ask("delete_view", protocol.Named(name, version), _NOTHING)
+        self._change("delete_view", name, protocol.Named(name, version), _NOTHING)
 
     def explain(self, request: ReadRequest) -> str:
         return self._ask("explain", request, _TEXT)
@@ -148,7 +152,7 @@ class RemoteBackend:
         except HeadraceError as error:
             if source.failure is not None:
                 raise source.failure from None
-            if isinstance(error, Unavailable) and source.ended:
+            if isinstance(error, _UNCERTAIN) and source.ended:
                 return self._lost(ref, idempotency_key, error)
             raise  # the service had not all rows, and so committed none
 
@@ -209,17 +213,30 @@ class RemoteBackend:
                 writer.close()
         return None if answer is None else _decode(answer.to_pybytes(), _COMMIT)
 
-    def _lost(self, ref: str, key: str, error: Unavailable | None) -> Commit:
+    def _lost(self, ref: str, key: str, error: HeadraceError | None) -> Commit:
         """What became of a write whose answer was lost. That there is no commit yet does not tell."""
         with contextlib.suppress(HeadraceError):
             found = self.outcome(ref, key)
             if found is not None:
                 return found
+        told = "" if error is None else f": {error.message}"
         raise OutcomeUnknown(
-            f"{ref}: the service went away before it said whether the write was committed",
+            f"{ref}: whether the write was committed was not told{told}",
             hint=f"try again with idempotency_key={key!r}: it is then written once",
             details={"idempotency_key": key},
         ) from error
+
+    def _change(self, action: protocol.Action, name: str, body: object, answer: Decoder[Answer]) -> Answer:
+        """As `_ask`, for what does more when it is done twice."""
+        try:
+            return self._ask(action, body, answer)
+        except _UNCERTAIN as error:
+            if isinstance(error, TLSError | OutcomeUnknown):
+                raise
+            raise OutcomeUnknown(
+                f"{action} {name!r}: whether it was done was not told: {error.message}",
+                hint="look whether the change is there before you try again",
+            ) from error
 
     def _ask(self, action: protocol.Action, body: object, answer: Decoder[Answer]) -> Answer:
         with self._call(self._timeout) as options:

@@ -27,6 +27,11 @@ class Kept(Generic[Value]):
             self._values.move_to_end(key)
             return found[0]
 
+    def drop(self, key: Hashable) -> None:
+        with self._lock:
+            _, size = self._values.pop(key, (None, 0))
+            self._size -= size
+
     def put(self, key: Hashable, value: Value, size: int = 1) -> None:
         with self._lock:
             _, before = self._values.pop(key, (None, 0))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from deltalake import CommitProperties, Transaction
 
 from headrace.model.definition import Commit
+from headrace.model.write_key import PASSING
 
 WRITE_ID = "headrace.write"
 WRITE_PREFIX = "headrace/"
@@ -49,10 +51,13 @@ def properties(write: Write) -> CommitProperties:
         metadata[UNIQUE] = str(write.unique).lower()
     if write.updated is not None:
         metadata[_UPDATED] = str(write.updated)
+    # What is made for one write only is asked for at once or never, and need not fill the log for ever.
+    passing = write.write_id.startswith(WRITE_PREFIX + PASSING)
+    now = int(time.time() * 1000) if passing else None
     return CommitProperties(
         custom_metadata=metadata,
         max_commit_retries=None if write.base is None else 0,
-        app_transactions=[Transaction(write.write_id, 1)],
+        app_transactions=[Transaction(write.write_id, 1, now)],
     )
 
 

@@ -31,6 +31,7 @@ from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
 
 _KEPT_PROJECTS = 64
+_KEPT_LOGS = 256
 
 
 class Store:
@@ -45,20 +46,21 @@ class Store:
         )
         self.keys = KeyIndex(self.engine)
         self._options = dict(config.storage_options)
-        self._logs: dict[str, DeltaLog] = {}
+        self._logs: Kept[DeltaLog] = Kept(_KEPT_LOGS)
         self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
         self._lock = threading.Lock()
 
     def log(self, location: str) -> DeltaLog:
         """The table at a location; one object each, so that what it has read of the log is kept."""
         with self._lock:
-            if location not in self._logs:
-                self._logs[location] = DeltaLog(self.storage.uri(location), self._options)
-            return self._logs[location]
+            log = self._logs.get(location)
+            if log is None:
+                log = DeltaLog(self.storage.uri(location), self._options)
+                self._logs.put(location, log)
+            return log
 
     def forget(self, location: str) -> None:
-        with self._lock:
-            self._logs.pop(location, None)
+        self._logs.drop(location)
 
     def project(self, name: str) -> ProjectStore:
         found = self._projects.get(name)

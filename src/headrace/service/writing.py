@@ -63,6 +63,9 @@ class Writer:
             spool.close()
 
     def delete(self, keys: pa.Table | None, condition: Condition | None, write_id: str) -> Commit:
+        done = self._log.committed(write_id)
+        if done is not None:
+            return done
         snapshot = self._log.newest()
         if snapshot is None:
             raise InvalidArgument(f"{self._definition.ref} has no rows to delete: nothing was inserted yet")
