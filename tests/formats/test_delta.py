@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -81,3 +82,19 @@ def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
     entries = [path.read_text().splitlines() for path in sorted((tmp_path / "t/_delta_log").glob("*.json"))]
     told = [a["txn"] for lines in entries for a in map(json.loads, lines) if "txn" in a]
     assert [bool(t.get("lastUpdated")) for t in told] == [False, True]
+
+
+def test_row_groups_are_small(log, tmp_path):
+    """A reader holds one for each of its threads, whatever wrote it."""
+    many = pa.table({"id": range(300_000)})
+    append(log, "first", many)
+    base = log.newest().version
+    merge = Write("second", ("id",), True, base)
+    attempt(log, merge, lambda: log.merge(many.slice(1), merge, None))
+    overwrite = Write("third", ("id",), True, base + 1)
+    attempt(log, overwrite, lambda: log.overwrite(many, overwrite))
+    written = [pq.ParquetFile(path).metadata for path in (tmp_path / "t").glob("*.parquet")]
+    groups = [m.row_group(i) for m in written for i in range(m.num_row_groups)]
+    assert len(groups) == 9
+    assert max(g.num_rows for g in groups) <= 131_072
+    assert {g.column(0).compression for g in groups} == {"SNAPPY"}

@@ -11,13 +11,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import (
-    DeltaTable,
-    write_deltalake,
-)
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from headrace.errors import (
@@ -29,7 +25,8 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_write import UNIQUE, WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
+from headrace.formats.delta_entry import data_path, follow, uniqueness
+from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 from headrace.model.types import stored_type
@@ -38,6 +35,9 @@ from headrace.storage.failure import failure as storage_failure
 _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
+# A reader holds a row group for each of its threads: those of the wheel's own size, a million rows, take hundreds of
+# megabytes, and leave threads without work where a table has few of them.
+_FILES = WriterProperties(max_row_group_size=131_072, compression="SNAPPY")
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 
@@ -49,6 +49,7 @@ class DeltaLog:
         self.uri = uri
         self._options = dict(storage_options)
         self._table: DeltaTable | None = None
+        self._newest: Snapshot | None = None
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
         self._lock = threading.Lock()
         self.writing = threading.Lock()
@@ -57,8 +58,14 @@ class DeltaLog:
     def newest(self) -> Snapshot | None:
         """The newest snapshot; None while the table does not exist."""
         with self._lock, _translated(self.uri):
-            table = self._refreshed()
-            return None if table is None else self._snapshot(table, table.version())
+            newest = None if self._newest is None else follow(self._newest, self.uri)
+            if newest is None:
+                table = self._refreshed()
+                newest = None if table is None else self._snapshot(table, table.version())
+            if newest is not None:
+                self._keep(newest)
+            self._newest = newest
+            return newest
 
     def at(self, version: int) -> Snapshot:
         """Raises SnapshotNotFound."""
@@ -144,6 +151,7 @@ class DeltaLog:
             configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
             storage_options=self._options,
             commit_properties=properties(write),
+            writer_properties=_FILES,
         )
 
     def append(self, rows: Any, write: Write) -> None:
@@ -153,6 +161,7 @@ class DeltaLog:
             rows,
             mode="append",
             commit_properties=properties(write),
+            writer_properties=_FILES,
         )
 
     def overwrite(self, rows: Any, write: Write) -> None:
@@ -162,6 +171,7 @@ class DeltaLog:
             rows,
             mode="overwrite",
             commit_properties=properties(write),
+            writer_properties=_FILES,
         )
 
     def merge(self, rows: Any, write: Write, scope: str | None) -> None:
@@ -194,6 +204,7 @@ class DeltaLog:
             source_alias="s",
             target_alias="t",
             commit_properties=properties(write),
+            writer_properties=_FILES,
         )
 
     def _base(self, write: Write) -> DeltaTable:
@@ -212,7 +223,6 @@ class DeltaLog:
                 self._table = DeltaTable(self.uri, storage_options=self._options)
             except TableNotFoundError:
                 return None
-            _check_readable(self._table, self.uri)
         else:
             self._table.update_incremental()
         return self._table
@@ -228,11 +238,15 @@ class DeltaLog:
                     raise SnapshotNotFound(
                         f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
                     ) from None
-            self._kept[version] = _snapshot(table, self.uri, entry)
-            while len(self._kept) > _KEPT_SNAPSHOTS:
-                self._kept.popitem(last=False)
+            self._keep(_snapshot(table, self.uri, entry))
         self._kept.move_to_end(version)
         return self._kept[version]
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        self._kept[snapshot.version] = snapshot
+        self._kept.move_to_end(snapshot.version)
+        while len(self._kept) > _KEPT_SNAPSHOTS:
+            self._kept.popitem(last=False)
 
 
 def attempt(
@@ -318,19 +332,16 @@ def _check_readable(table: DeltaTable, uri: str) -> None:
 
 
 def _snapshot(table: DeltaTable, uri: str, entry: Mapping[str, Any]) -> Snapshot:
+    _check_readable(table, uri)
     actions = pa.table(table.get_add_actions(flatten=True))
-    paths = []
-    for path in actions["path"].to_pylist():
-        name = unquote(path)
-        paths.append(name if name.startswith("/") or "://" in name else f"{uri}/{name}")
+    paths = [data_path(uri, path) for path in actions["path"].to_pylist()]
     files = actions.set_column(actions.schema.get_field_index("path"), "path", pa.array(paths, pa.string()))
-    told = entry.get(UNIQUE)
     return Snapshot(
         version=table.version(),
         schema=_normal(pa.schema(table.schema().to_arrow())),
         files=files,
         partition_by=tuple(table.metadata().partition_columns),
-        unique=True if files.num_rows == 0 else {"true": True, "false": False}.get(str(told)),
+        unique=uniqueness(files, entry),
     )
 
 
