@@ -12,8 +12,8 @@ PUBLIC: dict[str, set[str]] = {
     "TLS": {"ca", "cert", "key", "server_name", "verify", "from_dir", "read_ca", "read_identity"},
     "FeatureStore": {
         "create_feature_group", "get_feature_group", "get_or_create_feature_group", "list_feature_groups",
-        "delete_feature_group", "create_feature_view", "get_feature_view", "list_feature_views", "delete_feature_view",
-        "service_version", "close",
+        "delete_feature_group", "create_feature_view", "get_feature_view", "get_or_create_feature_view", "list_feature_views", "delete_feature_view",
+        "service_version", "project", "close",
     },
     "FeatureGroup": {
         "name", "version", "schema", "primary_key", "event_time", "event_time_unit", "created_time", "ttl", "min_age", "tie_breaker",
@@ -67,7 +67,7 @@ ERRORS = {
 
 
 def test_headrace_has_exactly_these_names():
-    assert set(hr.__all__) == {"connect", *PUBLIC, *ERRORS}
+    assert set(hr.__all__) == {"connect", "__version__", *PUBLIC, *ERRORS}
     assert len(hr.__all__) == len(set(hr.__all__))
     assert set(hr.__all__) <= set(dir(hr))
     for name in hr.__all__:

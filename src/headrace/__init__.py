@@ -13,6 +13,7 @@ data come out, as a lazy `Result`). Every error is a `HeadraceError`.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from headrace.config import TLS as TLS
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from headrace.model.definition import Commit as Commit
     from headrace.model.expression import Column as Column
 
+    __version__: str
+
 else:
     # What stands on Arrow is loaded when it is first asked for: a command's help waits for none of it. Type checkers
     # see the imports above, and not this, or they would take every name for one of ours.
@@ -43,9 +46,11 @@ else:
         "connect": "headrace.connection",
     }
 
-    __all__ = ["TLS", *_HOMES, *(name for name in _errors if name != "error_types")]
+    __all__ = ["TLS", "__version__", *_HOMES, *(name for name in _errors if name != "error_types")]
 
     def __getattr__(name: str) -> object:
+        if name == "__version__":
+            return version("headrace")
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)

@@ -16,6 +16,7 @@ STORE_VARIABLE = "HEADRACE_STORE"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
 
 # What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
+_HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
 _UNUSABLE = re.compile(r"[#?\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 
 
@@ -91,6 +92,16 @@ class StoreConfig:
     threads: int | None = None
     storage_options: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def own_registry(self) -> str:
+        """The URL of the registry in the store's folder."""
+        return f"sqlite:///{quote(str(self.root / '.headrace' / 'registry.db'))}"
+
+    @property
+    def foreign_registry(self) -> Path:
+        """The file that says where the registry is, for a store whose registry is not in its folder."""
+        return self.root / ".headrace" / "registry"
+
 
 def store_config(
     target: str,
@@ -110,8 +121,18 @@ def store_config(
         (root / ".headrace").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
-    url = registry or default_registry() or f"sqlite:///{quote(str(root / '.headrace' / 'registry.db'))}"
-    return StoreConfig(root, url, memory_limit, threads, tuple(sorted((storage_options or {}).items())))
+    named = registry or default_registry()
+    options = tuple(sorted((storage_options or {}).items()))
+    config = StoreConfig(root, named or "", memory_limit, threads, options)
+    if named is None:
+        config = dataclasses.replace(config, registry=config.own_registry)
+    own = root / ".headrace" / "registry.db"
+    if named is None and config.foreign_registry.exists() and not own.exists():
+        raise InvalidArgument(
+            f"the registry of {root} is at {config.foreign_registry.read_text().strip()}, and none was named",
+            hint=f"give registry=, or set {REGISTRY_VARIABLE}",
+        )
+    return config
 
 
 def find_store(target: str) -> Path:
@@ -134,6 +155,11 @@ def _local_root(target: str) -> Path:
         raise InvalidArgument(
             f"{target!r} is no store",
             hint="give a local folder, grpc://host:port, grpc+tls:// or grpc+unix://",
+        )
+    if _HOST_PORT.fullmatch(target):
+        raise InvalidArgument(
+            f"{target!r} names a service without saying how it is spoken to",
+            hint=f"write grpc://{target}, or ./{target} for a folder of that name",
         )
     path = unquote(target.removeprefix("file://")) if scheme else target
     if not path:

@@ -7,7 +7,7 @@ import os
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
 from headrace.client.store import FeatureStore
-from headrace.config import TLS, store_config
+from headrace.config import TLS, quiet_grpc, store_config
 from headrace.errors import InvalidArgument
 from headrace.model.name import check_name
 
@@ -36,19 +36,24 @@ def connect(
         Unavailable, TLSError, InvalidName, InvalidArgument.
     """
     check_name("project", project)
+    if not isinstance(target, str | os.PathLike):
+        raise InvalidArgument(f"{target!r} is no store", hint="give a folder, or grpc://host:port")
+    if not isinstance(tls, TLS | None):
+        raise InvalidArgument(f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem")')
     uri = os.fspath(target)
     if uri.split("://")[0] in SCHEMES and "://" in uri:
         if registry is not None or memory_limit is not None or storage_options is not None:
             raise InvalidArgument(
                 "registry, memory_limit and storage_options are the service's, not its client's"
             )
-        if timeout is not None and timeout <= 0:
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
-        return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout))
+        quiet_grpc()
+        return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout), uri, project)
     if tls is not None or timeout is not None:
         raise InvalidArgument("tls and timeout are for a service, and this is a local store")
     # The libraries of tables and queries take half a second to load, and a client of a service needs none of them.
     from headrace.wiring import Embedded
 
     config = store_config(uri, registry=registry, memory_limit=memory_limit, storage_options=storage_options)
-    return FeatureStore(Embedded(config, project))
+    return FeatureStore(Embedded(config, project), str(config.root), project)

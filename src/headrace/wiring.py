@@ -45,6 +45,11 @@ class Service:
     """
 
     def __init__(self, config: StoreConfig, listen: Sequence[str], tls: TLS | None = None) -> None:
+        if tls is not None and not any(_is_secure(uri) for uri in listen):
+            raise InvalidArgument(
+                "a certificate was given, and none of the addresses speaks TLS",
+                hint="write grpc+tls://host:port",
+            )
         self._store = Store(config)
         self._servers: list[tuple[str, Server]] = []
         try:
@@ -69,7 +74,7 @@ class Service:
     def _server(self, uri: str, tls: TLS | None) -> Server:
         if uri.split("://")[0] not in SCHEMES:
             raise InvalidArgument(f"{uri!r} is no address", hint="write grpc://127.0.0.1:8815")
-        secure = uri.startswith("grpc+tls://")
+        secure = _is_secure(uri)
         if secure and (tls is None or tls.read_identity() is None):
             raise InvalidArgument(
                 f"{uri} needs a certificate and a key", hint="give --tls-cert and --tls-key"
@@ -78,6 +83,10 @@ class Service:
             return Server(self._store, uri, tls.read_identity() if secure and tls else None)
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
+
+
+def _is_secure(uri: str) -> bool:
+    return uri.startswith("grpc+tls://")
 
 
 def _with_port(uri: str, port: int) -> str:

@@ -33,6 +33,12 @@ AGES = [
 ]
 NO_AGE = dt.timedelta(0)
 
+
+def at_most(limit: Any, age: dt.timedelta | None) -> dt.timedelta | None:
+    """The age, or the limit where that is less: a least age beyond the greatest is refused."""
+    return min(limit, age) if isinstance(limit, dt.timedelta) and age is not None else age
+
+
 # Logical names stand for what a column is; a naming says what it is called.
 DOMAINS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "id": (pa.int64(), [1, 2, 3, 4, 5, 6]),
@@ -179,8 +185,9 @@ def group_of(choose: Chooser, name: str, names: dict[str, str], *, root: bool) -
         partition_by=[names["part"]] if partitioned else [],
         tie_breaker=names["rank"] if ranked else None,
         ttl=choose.one([None, *AGES, UNLIMITED, None]) if timed else None,
-        min_age=choose.one([NO_AGE, *AGES]) if timed and choose.rarely(6) else None,
     )
+    if timed and choose.rarely(6):
+        table.min_age = at_most(table.ttl, choose.one([NO_AGE, *AGES]))
     writes = []
     for _ in range(0 if choose.rarely(12) else choose.one([1, 2, 2, 3])):
         mode = choose.one(["append", "append", "append", "upsert", "upsert", "overwrite"])
@@ -263,7 +270,7 @@ def join_of(
             join.point_in_time = False
         else:
             join.max_age = choose.one([*AGES, None, None, None, UNLIMITED])
-            join.min_age = choose.one([*([] if itself else [None] * 4), NO_AGE, *AGES])
+            join.min_age = at_most(join.max_age, choose.one([*([] if itself else [None] * 4), NO_AGE, *AGES]))
     if len(table.states) > 1 and choose.rarely(8):
         join.state = choose.count(1, len(table.states) - 1)
     return join, right.types

@@ -7,16 +7,32 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
 from headrace.cli import doctor, feature_group, feature_view, registry, serve, start, status
 from headrace.cli.noun import noun
-from headrace.cli.report import print_error, print_warning
+from headrace.cli.report import print_error, print_text, print_warning
 from headrace.config import debugging, quiet_grpc
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument
 
 app = noun("Feature groups on a lakehouse, point-in-time-correct training data, Arrow all the way.")
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print_text(f"headrace {metadata.version('headrace')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), nl=False)
+
+
 app.command("init")(start.init)
 app.command("demo")(start.demo)
 app.command("serve")(serve.serve)
@@ -70,7 +86,7 @@ def _as_ours(error: BaseException) -> HeadraceError:
         return error
     if isinstance(error, typer.TyperException):
         return InvalidArgument(error.format_message(), hint="add --help to see what the command takes")
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Cancelled("interrupted")
     said = " ".join(str(error).split())
     return InternalError(

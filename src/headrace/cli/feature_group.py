@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,7 +12,7 @@ from headrace.cli.noun import noun
 from headrace.cli.report import print_facts, print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
-from headrace.errors import InvalidArgument
+from headrace.errors import Cancelled, InvalidArgument
 from headrace.model.duration import format_duration
 from headrace.model.name import parse_reference, reference
 
@@ -87,10 +88,10 @@ def create(
         list[str] | None, typer.Option(help="Column by which files are laid out; may be given again.")
     ] = None,
     ttl: Annotated[
-        str | None, typer.Option(help="Age from which a row is not used in joins: 90s, 10m, 6h, 7d.")
+        str | None, typer.Option(help="Age beyond which a row is not used in joins: 90s, 10m, 6h, 7d.")
     ] = None,
     min_age: Annotated[
-        str | None, typer.Option(help="Age up to which a row is not yet available in joins.")
+        str | None, typer.Option(help="Age below which a row is not yet used in joins.")
     ] = None,
     tie_breaker: Annotated[
         str | None, typer.Option(help="Column: of rows alike in key and times, the largest wins.")
@@ -195,6 +196,7 @@ def delete(
     target: Target,
     name: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Such as weather@v1.")],
     force: Annotated[bool, typer.Option("--force", help="Also if a feature view needs it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
 ) -> None:
     """Delete one version of a group with all its rows, for good."""
     base, version = parse_reference(name)
@@ -204,6 +206,10 @@ def delete(
             raise InvalidArgument(
                 f"delete takes one version of {base}", hint=f"name it, such as {reference(base, newest)}"
             )
+        fs.get_feature_group(base, version)
+        asked = sys.stdin.isatty() and not (yes or target.json)
+        if asked and not typer.confirm(f"Delete {name} with all its rows?", err=True):
+            raise Cancelled("nothing was deleted")
         fs.delete_feature_group(base, version, force=force)
     if target.json:
         print_json({"deleted": name})

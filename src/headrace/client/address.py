@@ -56,6 +56,11 @@ class Address:
             raise InvalidArgument(f"tls needs a grpc+tls:// address, and {self.uri!r} is none")
         if scheme != "grpc+unix":
             host, _ = self.endpoint
+            path = urlsplit(self.uri).path
+            if path not in ("", "/"):
+                raise InvalidArgument(
+                    f"{self.uri!r} goes on after host and port with {path!r}", hint="write grpc://host:port"
+                )
             if not host:
                 raise InvalidArgument(f"{self.uri!r} names no host", hint="write grpc://host:port")
             if not _HOST.fullmatch(host):
@@ -97,7 +102,7 @@ class Address:
         except ssl.SSLCertVerificationError as error:
             raise TLSError(
                 f"the certificate of {self.uri} is refused: {error.verify_message}",
-                hint="give the CA that signed it, and the name that it bears, with tls=headrace.TLS(…)",
+                hint="give the CA that signed it, and the name that it bears, with tls=headrace.TLS(…) or --tls-ca",
             ) from None
         except ssl.SSLError as error:
             raise TLSError(

@@ -16,6 +16,7 @@ from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.duration import UNLIMITED, Duration, Time
 from headrace.model.expression import Column, Ref
+from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
@@ -65,13 +66,13 @@ class FeatureGroup:
 
     @property
     def ttl(self) -> timedelta | None:
-        """The age from which a row is not used; None is unlimited."""
+        """The age beyond which a row is not used; None is unlimited."""
         micros = self._group.definition.ttl
         return None if micros is None or micros == UNLIMITED else timedelta(microseconds=micros)
 
     @property
     def min_age(self) -> timedelta | None:
-        """The age up to which a row is not yet used, if one was declared."""
+        """The age below which a row is not yet used, if one was declared."""
         micros = self._group.definition.min_age
         return None if micros is None else timedelta(microseconds=micros)
 
@@ -97,7 +98,7 @@ class FeatureGroup:
 
     @property
     def location(self) -> str:
-        """Where its table lies."""
+        """Where its table lies: a path on the machine that holds the store."""
         return self._group.definition.location
 
     @property
@@ -129,7 +130,9 @@ class FeatureGroup:
             schema = self._current().schema
             if schema is not None and name in schema.names:
                 return self[name]
-        raise AttributeError(f"{type(self).__name__} has no attribute or column {name!r}")
+            columns = f"; its columns are {', '.join(schema.names[:20])}" if schema is not None else ""
+            raise AttributeError(f"{type(self).__name__} has no attribute or column {name!r}{columns}")
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def insert(
         self, data: Frame, *, mode: InsertMode = "upsert", idempotency_key: str | None = None
@@ -208,9 +211,10 @@ class FeatureGroup:
             raise InvalidArgument(
                 f"columns takes several names, not {columns!r}", hint="put the name into a list"
             )
-        query = self.select(*columns) if columns is not None else self._query()
-        if columns is not None and not columns:
+        names = None if columns is None else tuple(columns)
+        if names == ():
             raise InvalidArgument("columns is empty", hint="leave it out for all columns")
+        query = self._query() if names is None else self.select(*names)
         if filter is not None:
             query = query.filter(filter)
         if snapshot is not None or timestamp is not None:
@@ -267,6 +271,7 @@ class FeatureGroup:
 
     def set_tags(self, tags: Mapping[str, str | None]) -> None:
         """Set tags; None removes one."""
+        check_tags({name: value for name, value in dict(tags).items() if value is not None})
         self._group = self._backend.set_group_tags(self.name, self.version, dict(tags))
 
     @property

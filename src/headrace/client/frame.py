@@ -22,6 +22,7 @@ Frame: TypeAlias = (
 """A pandas or polars frame, Arrow data, anything with `__arrow_c_stream__`, or a list of dicts."""
 
 _BATCH_ROWS = 65_536
+_UNTYPED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError)
 
 
 def to_reader(frame: Frame) -> pa.RecordBatchReader:
@@ -41,7 +42,10 @@ def to_reader(frame: Frame) -> pa.RecordBatchReader:
     if _is_lazy_polars(frame):
         return pa.RecordBatchReader.from_stream(cast("pl.LazyFrame", frame).collect())
     if hasattr(frame, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(frame)
+        try:
+            return pa.RecordBatchReader.from_stream(frame)
+        except pa.ArrowException as error:
+            raise InvalidArgument(f"a {type(frame).__name__} is no frame: {error}") from None
     if isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
         return _from_rows(frame).to_reader(_BATCH_ROWS)
     raise InvalidArgument(
@@ -75,9 +79,11 @@ def _from_pandas(frame: pd.DataFrame) -> pa.Table:
     if named:
         frame = frame.reset_index(level=named)
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, UnicodeError) as error:
-        raise SchemaMismatch(f"a pandas column has no Arrow type: {error.args[0]}") from None
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    except _UNTYPED:
+        raise _untyped({name: _failure(frame[name]) for name in frame.columns}) from None
+    learned = [name for name in frame.columns if frame[name].dtype == object]
+    return table.cast(pa.schema([_roomy(f) if f.name in learned else f for f in table.schema]))
 
 
 def _from_rows(rows: Sequence[Any]) -> pa.Table:
@@ -88,16 +94,47 @@ def _from_rows(rows: Sequence[Any]) -> pa.Table:
         raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     if not names:
         raise InvalidArgument("there are no columns: the list of rows is empty, or its dicts are")
-    columns = {}
+    columns, failures = {}, {}
     for name in names:
         try:
             columns[name] = pa.array([_plain(row.get(name)) for row in rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
-            raise SchemaMismatch(
-                f"column {name!r} holds values of different types: {error}",
-                details={"problems": [{"code": "SCHEMA_MISMATCH", "column": name, "message": str(error)}]},
-            ) from None
-    return pa.table(columns)
+        except _UNTYPED as error:
+            failures[name] = str(error)
+    if failures:
+        raise _untyped(failures)
+    table = pa.table(columns)
+    return table.cast(pa.schema([_roomy(f) for f in table.schema]))
+
+
+def _failure(column: pd.Series[Any]) -> str | None:
+    """Why a pandas column has no Arrow type; None if it has one."""
+    try:
+        pa.array(column, from_pandas=True)
+    except _UNTYPED as error:
+        return str(error)
+    return None
+
+
+def _untyped(failures: Mapping[str, str | None]) -> SchemaMismatch:
+    found = {name: failure for name, failure in failures.items() if failure is not None}
+    told = "; ".join(f"column {name!r} has no one type: {failure}" for name, failure in found.items())
+    return SchemaMismatch(
+        told or "a column has no Arrow type",
+        hint="make the values of a column alike",
+        details={
+            "problems": [
+                {"code": SchemaMismatch.code, "column": name, "message": failure}
+                for name, failure in found.items()
+            ]
+        },
+    )
+
+
+def _roomy(field: pa.Field) -> pa.Field:
+    """Decimals whose digits were counted in the values at hand, with room for larger ones."""
+    if not pa.types.is_decimal128(field.type):
+        return field
+    return field.with_type(pa.decimal128(38, field.type.scale))
 
 
 def _plain(value: Any) -> Any:

@@ -154,7 +154,7 @@ class Query:
 def _selected(other: object) -> Query:
     query = other.select() if hasattr(other, "select") else None
     if not isinstance(query, Query):
-        raise InvalidArgument(f"join takes a feature group or a query, not {other!r}")
+        raise InvalidArgument(f"join takes a feature group or a query, not a {type(other).__name__}")
     return query
 
 

@@ -20,6 +20,7 @@ from headrace.errors import (
     Cancelled,
     HeadraceError,
     InternalError,
+    InvalidArgument,
     OutcomeUnknown,
     PermissionDenied,
     Timeout,
@@ -65,6 +66,7 @@ class RemoteBackend:
         self._address = address
         self._project = project
         self._timeout = timeout
+        self._closed = False
         self._client = address.connect()
         hello = protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project)
         self.service_version = self._ask("hello", hello, _HELLO).version
@@ -157,6 +159,7 @@ class RemoteBackend:
             raise  # the service had not all rows, and so committed none
 
     def close(self) -> None:
+        self._closed = True
         self._client.close()
 
     def _fetch(self, ticket: bytes) -> pa.Table:
@@ -245,6 +248,8 @@ class RemoteBackend:
 
     @contextlib.contextmanager
     def _call(self, timeout: float | None) -> Iterator[fl.FlightCallOptions]:
+        if self._closed:
+            raise InvalidArgument("the store is closed", hint="connect again")
         request_id = uuid.uuid4().hex[:16]
         headers = [
             (protocol.VERSION_HEADER.encode(), str(protocol.PROTOCOL_VERSION).encode()),

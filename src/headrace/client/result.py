@@ -24,7 +24,8 @@ DtypeBackend = Literal["pyarrow", "numpy_nullable", "numpy"]
 class Result:
     """A read whose snapshots are fixed, and which is run again by each call that gives rows.
 
-    So two calls give the same rows, whatever is committed in between. It is itself a stream of Arrow data
+    So two calls give the same rows, whatever is committed in between, but in any order, unless a spine gives one:
+    take what belongs together from one call, as `xy` does. It is itself a stream of Arrow data
     (`__arrow_c_stream__`), so `polars.DataFrame(result)` or `duckdb.sql("FROM result")` read it directly.
     """
 

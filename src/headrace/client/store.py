@@ -14,15 +14,22 @@ from headrace.client.query import Query, check_names
 from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
 from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
-from headrace.model.name import check_name
+from headrace.model.name import check_name, check_tags
 from headrace.protocol import Backend
 
 
 class FeatureStore:
     """One project. Usable as a context manager, which closes it."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, target: str, project: str) -> None:
         self._backend = backend
+        self._target = target
+        self._project = project
+
+    @property
+    def project(self) -> str:
+        """The namespace of its feature groups and views."""
+        return self._project
 
     @property
     def service_version(self) -> str:
@@ -54,10 +61,12 @@ class FeatureStore:
             event_time: from when on a row is true. With the primary key it identifies a row.
             created_time: when a row was recorded; filled at insert where a frame lacks it.
             partition_by: columns by which the files are laid out.
-            ttl: the age from which a row is not used in joins.
-            min_age: the age up to which a row is not yet available in joins.
+            ttl: the age beyond which a row is not used in joins; one of exactly this age is.
+            min_age: the age below which a row is not yet used in joins; one of exactly this age is.
             tie_breaker: decides between rows alike in key, event time and created time: the largest wins.
             event_time_unit: of an integer event time.
+            schema: the columns; without it, the first insert sets them.
+            description, tags: for people, and to list by.
             version: None is the next free one.
             change_feed: keep what each commit changed.
 
@@ -79,7 +88,7 @@ class FeatureStore:
             description=description,
             tags=tags,
         )
-        group = FeatureGroup(self._backend, self._backend.create_group(definition, schema))
+        group = FeatureGroup(self._backend, self._backend.create_group(definition, _schema(schema)))
         if schema is not None:
             group._warn_of_dates()
         return group
@@ -131,7 +140,7 @@ class FeatureStore:
             group = FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
         except NotFound:
             try:
-                made = FeatureGroup(self._backend, self._backend.create_group(wanted, schema))
+                made = FeatureGroup(self._backend, self._backend.create_group(wanted, _schema(schema)))
             except AlreadyExists:
                 group = FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
             else:
@@ -145,7 +154,7 @@ class FeatureStore:
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureGroup]:
         """Every version, by name; `name` is a glob such as "weather*", and all `tags` must match."""
-        return [FeatureGroup(self._backend, g) for g in self._backend.list_groups(name, dict(tags or {}))]
+        return [FeatureGroup(self._backend, g) for g in self._backend.list_groups(name, check_tags(tags))]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
@@ -167,21 +176,41 @@ class FeatureStore:
             AlreadyExists, InvalidName, UnknownColumn; Leakage: a label that would also be a feature, or a
             feature from a join that ignores time.
         """
-        if isinstance(labels, str):
-            raise InvalidArgument(
-                f"labels takes several names, not {labels!r}", hint="put the name into a list"
-            )
-        if isinstance(query, FeatureGroup):
-            query = query.select()
-        definition = ViewDefinition(
-            name=check_name("feature view", name),
-            version=0 if version is None else _version(version),
-            query=query._model,
-            labels=check_names(labels),
-            description=description,
-            tags=dict(tags or {}),
-        )
+        number = 0 if version is None else _version(version)
+        definition = _view_definition(name, query, labels, number, description, tags)
         return FeatureView(self._backend, self._backend.create_view(definition))
+
+    def get_or_create_feature_view(
+        self,
+        name: str,
+        query: Query | FeatureGroup,
+        *,
+        version: int = 1,
+        labels: Sequence[str] = (),
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> FeatureView:
+        """The view, made if there is none. Description and tags count only when it is made.
+
+        Raises:
+            DefinitionMismatch: it is there, with another query or other labels.
+        """
+        wanted = _view_definition(name, query, labels, _version(version), description, tags)
+        try:
+            found = self._backend.get_view(name, version)
+        except NotFound:
+            try:
+                return FeatureView(self._backend, self._backend.create_view(wanted))
+            except AlreadyExists:
+                found = self._backend.get_view(name, version)
+        differing = [what for what in ("query", "labels") if getattr(found, what) != getattr(wanted, what)]
+        if differing:
+            raise DefinitionMismatch(
+                f"feature view {found.ref} is there, and its {' and its '.join(differing)} differ",
+                hint="use get_feature_view, or another version",
+                details={"differing": differing},
+            )
+        return FeatureView(self._backend, found)
 
     def get_feature_view(self, name: str, version: int | None = None) -> FeatureView:
         """The newest version if None. Raises NotFound."""
@@ -192,7 +221,7 @@ class FeatureStore:
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureView]:
         """Every version, by name; `name` is a glob, and all `tags` must match."""
-        return [FeatureView(self._backend, v) for v in self._backend.list_views(name, dict(tags or {}))]
+        return [FeatureView(self._backend, v) for v in self._backend.list_views(name, check_tags(tags))]
 
     def delete_feature_view(self, name: str, version: int) -> None:
         """Raises NotFound."""
@@ -201,6 +230,9 @@ class FeatureStore:
     def close(self) -> None:
         """Let go of the store; results not yet run can no longer be."""
         self._backend.close()
+
+    def __repr__(self) -> str:
+        return f"FeatureStore({self._target}, project={self._project!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -250,12 +282,48 @@ def _definition(
         event_time_unit=event_time_unit,
         change_feed=change_feed,
         description=description,
-        tags=dict(tags or {}),
+        tags=check_tags(tags),
+    )
+
+
+def _view_definition(
+    name: str,
+    query: Query | FeatureGroup,
+    labels: Sequence[str],
+    version: int,
+    description: str,
+    tags: Mapping[str, str] | None,
+) -> ViewDefinition:
+    if isinstance(labels, str):
+        raise InvalidArgument(f"labels takes several names, not {labels!r}", hint="put the name into a list")
+    if isinstance(query, FeatureGroup):
+        query = query.select()
+    if not isinstance(query, Query):
+        raise InvalidArgument(
+            f"a feature view names a query, and a {type(query).__name__} is none",
+            hint='such as group.select("column").join(other)',
+        )
+    return ViewDefinition(
+        name=check_name("feature view", name),
+        version=version,
+        query=query._model,
+        labels=check_names(labels),
+        description=description,
+        tags=check_tags(tags),
     )
 
 
 def _shown(field: str, value: Any) -> Any:
     return format_duration(value) if field in ("ttl", "min_age") and value is not None else value
+
+
+def _schema(schema: object) -> pa.Schema | None:
+    if not isinstance(schema, pa.Schema | None):
+        raise InvalidArgument(
+            f"schema is a pyarrow.Schema, not a {type(schema).__name__}",
+            hint='such as pa.schema({"id": pa.int64()})',
+        )
+    return schema
 
 
 def _version(version: object) -> int:

@@ -100,9 +100,9 @@ class Engine:
             self._instance.execute("SET GLOBAL errors_as_json = true")
             self._threads = int(self._instance.sql("SELECT current_setting('threads')").fetchall()[0][0])
         except duckdb.Error as error:
-            raise InvalidArgument(
-                f"memory_limit={memory_limit!r} or threads={threads!r} is refused: {error}"
-            ) from None
+            given = {"memory_limit": memory_limit, "threads": threads}
+            named = " or ".join(f"{k}={v!r}" for k, v in given.items() if v is not None)
+            raise InvalidArgument(f"{named or 'the configuration'} is refused: {error}") from None
 
     @property
     def threads(self) -> int:

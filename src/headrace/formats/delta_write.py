@@ -17,6 +17,7 @@ WRITE_PREFIX = "headrace/"
 """What a write's id is made of, before the caller's key."""
 UNIQUE = "headrace.unique"
 _UPDATED = "headrace.updated"
+_DELETED = "headrace.deleted"
 
 
 class Write:
@@ -27,6 +28,7 @@ class Write:
         keys: the columns that identify a row.
         unique: whether identities are unique afterwards; None if that is not known.
         base: the snapshot on which the write rests: anything committed since makes it fail.
+        deleted: rows that it removes; None leaves the counting to the wheel.
         updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
     """
 
@@ -37,12 +39,14 @@ class Write:
         unique: bool | None,
         base: int | None = None,
         updated: int | None = None,
+        deleted: int | None = None,
     ) -> None:
         self.write_id = write_id
         self.keys = keys
         self.unique = unique
         self.base = base
         self.updated = updated
+        self.deleted = deleted
 
 
 def properties(write: Write) -> CommitProperties:
@@ -51,6 +55,8 @@ def properties(write: Write) -> CommitProperties:
         metadata[UNIQUE] = str(write.unique).lower()
     if write.updated is not None:
         metadata[_UPDATED] = str(write.updated)
+    if write.deleted is not None:
+        metadata[_DELETED] = str(write.deleted)
     # What is made for one write only is asked for at once or never, and need not fill the log for ever.
     passing = write.write_id.startswith(WRITE_PREFIX + PASSING)
     now = int(time.time() * 1000) if passing else None
@@ -77,6 +83,8 @@ def commit_of(entry: Mapping[str, Any]) -> Commit:
         # The wheel was told to delete and to insert.
         updated = int(entry[_UPDATED])
         inserted, deleted = inserted - updated, deleted - updated
+    if _DELETED in entry:
+        updated, deleted = 0, int(entry[_DELETED])
     return Commit(
         snapshot=int(entry["version"]),
         timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),

@@ -69,6 +69,15 @@ def parse_min_age(value: Duration | None) -> int | None:
     return None if value is None else parse_duration("min_age", value)
 
 
+def check_ages(where: str, max_age: int | None, min_age: int | None) -> None:
+    """Raises InvalidArgument where no row can be old enough and young enough."""
+    if max_age not in (None, UNLIMITED) and min_age is not None and min_age > max_age:
+        raise InvalidArgument(
+            f"{where}: nothing is at least {format_duration(min_age)} and at most {format_duration(max_age)} old",
+            hint="min_age must not be greater than max_age, or ttl",
+        )
+
+
 def format_duration(micros: int | None) -> str:
     """The shortest text that `parse_duration` reads back: `5400000000` → `"90m"`."""
     if micros is None:
@@ -97,13 +106,13 @@ def parse_time(what: str, value: Time | dt.date) -> dt.datetime:
             ) from None
     elif not isinstance(value, dt.datetime) and isinstance(value, dt.date):
         value = dt.datetime(value.year, value.month, value.day)
-    if not isinstance(value, dt.datetime):
+    if not isinstance(value, dt.datetime) or value != value:  # pandas' NaT is a datetime
         raise InvalidArgument(f"{what}={value!r} is no time", hint="write a datetime or ISO 8601 text")
     if getattr(value, "nanosecond", 0):
         raise InvalidArgument(f"{what}={value!r} has digits below a microsecond")
-    if value.tzinfo is None:
-        return value.replace(tzinfo=dt.UTC)
-    return value.astimezone(dt.UTC)
+    t = value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+    # Times of other libraries are datetimes, and cannot be sent as such.
+    return dt.datetime(t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond, dt.UTC)
 
 
 def to_micros(time: dt.datetime) -> int:

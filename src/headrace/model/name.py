@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from headrace.errors import InvalidArgument, InvalidName, NameClash
 
@@ -35,6 +35,15 @@ def check_name(kind: str, name: object) -> str:
             details={"kind": kind, "name": str(name)},
         )
     return name
+
+
+def check_tags(tags: object) -> dict[str, str]:
+    """A copy of the tags; None has none. Raises InvalidArgument unless they are text by text."""
+    if tags is None:
+        return {}
+    if not isinstance(tags, Mapping) or not all(isinstance(x, str) for kv in tags.items() for x in kv):
+        raise InvalidArgument(f"tags are texts by name, not {tags!r}", hint='such as {"team": "weather"}')
+    return dict(tags)
 
 
 def check_columns(where: str, names: Iterable[str]) -> None:
@@ -86,4 +95,5 @@ def parse_reference(text: str) -> tuple[str, int | None]:
 
 
 def reference(name: str, version: int) -> str:
-    return f"{name}@v{version}"
+    """Version 0 is one that has no number yet."""
+    return f"{name}@v{version}" if version else name

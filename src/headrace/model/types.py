@@ -65,7 +65,8 @@ def widens(given: pa.DataType, stored: pa.DataType) -> bool:
     if pa.types.is_integer(kept):
         if pa.types.is_integer(stored):
             return bool(kept.bit_width <= stored.bit_width)
-        return bool(pa.types.is_float64(stored) and kept.bit_width <= 32)
+        # Whole numbers beyond 2**53 are refused by their values.
+        return bool(pa.types.is_float64(stored))
     if pa.types.is_float32(kept):
         return bool(pa.types.is_float64(stored))
     if pa.types.is_decimal(kept) and pa.types.is_decimal(stored):

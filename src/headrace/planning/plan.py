@@ -286,10 +286,11 @@ def _root_keys(resolved: Resolved, spine: Spine, missing: list[str]) -> tuple[tu
     root = resolved.root
     absent = [key for key in root.definition.primary_key if key not in spine.schema.names]
     if absent:
+        named = list(dict.fromkeys((*missing, *absent)))
         raise UnknownColumn(
-            f"spine has neither {', '.join(map(repr, missing))} nor {', '.join(map(repr, absent))}, "
-            f"the key of {root.definition.ref} by which to look them up",
-            details={"columns": [*missing, *absent]},
+            f"spine has no column {', '.join(map(repr, named))}",
+            hint=f"other columns of {root.definition.ref} are looked up by {', '.join(root.definition.primary_key)}",
+            details={"columns": named},
         )
     for key in root.definition.primary_key:
         check_key_types(

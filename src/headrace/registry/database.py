@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -12,7 +13,14 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url
 from sqlalchemy.engine import URL
 
-from headrace.errors import Busy, InvalidArgument, MissingDependency, OutcomeUnknown, Unsupported
+from headrace.errors import (
+    Busy,
+    InvalidArgument,
+    MissingDependency,
+    OutcomeUnknown,
+    Unavailable,
+    Unsupported,
+)
 from headrace.registry.failure import address, translated
 
 PATIENCE = 30.0
@@ -48,6 +56,7 @@ class Database:
         self.url = _read_url(url)
         self._patience = patience
         self._turn = threading.Lock()
+        self._inode: int | None = None
         try:
             self._engine = self._connect()
         except ImportError:
@@ -72,6 +81,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection for reads; each statement sees all that was committed before it."""
+        self._check_file()
         with translated(self.url), self._engine.connect() as connection:
             yield connection
 
@@ -83,6 +93,7 @@ class Database:
             Busy: others have been writing for longer than the patience.
             OutcomeUnknown: the connection was lost in the commit.
         """
+        self._check_file()
         with self._own_turn(), translated(self.url), self._engine.connect() as connection:
             self._begin(connection)
             yield connection  # what is not committed is rolled back when the connection goes back to the pool
@@ -95,6 +106,22 @@ class Database:
                     f"the connection to the registry at {address(self.url)} was lost while storing a change",
                     hint="look whether the change is there before making it again",
                 ) from error
+
+    def _check_file(self) -> None:
+        """SQLite goes on with a file that was removed, and whatever it writes there is lost."""
+        if not self.is_sqlite:
+            return
+        try:
+            inode = os.stat(self.url.database or "").st_ino
+        except FileNotFoundError:
+            if self._inode is None:
+                return  # it is about to be made
+            raise Unavailable(
+                f"the registry at {address(self.url)} was removed", hint="put it back, or connect again"
+            ) from None
+        if self._inode not in (None, inode):
+            self._engine.dispose()
+        self._inode = inode
 
     @contextmanager
     def _own_turn(self) -> Iterator[None]:

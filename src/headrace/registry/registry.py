@@ -13,6 +13,7 @@ from headrace.model.query import groups_of
 from headrace.registry import migration
 from headrace.registry.catalog import Catalog
 from headrace.registry.database import Database
+from headrace.registry.failure import address
 from headrace.registry.tables import GROUPS, VIEWS, view_groups
 
 
@@ -47,6 +48,11 @@ class Registry:
         except BaseException:
             database.close()
             raise
+
+    @property
+    def address(self) -> str:
+        """Where it is, without passwords."""
+        return address(self._database.url)
 
     @staticmethod
     def upgrade(url: str) -> None:

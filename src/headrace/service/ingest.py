@@ -16,6 +16,7 @@ from headrace.model.name import check_columns
 from headrace.model.types import TIMESTAMP, decoded, is_string, key_family, stored_type, widens
 
 _SHOWN = 20
+_RETYPE = "cast the frame's column; or make a version of the group whose schema= has room for it"
 _TIMES = (dt.datetime.min, dt.datetime.max)
 _LOST_PARTITIONS = ["", "__HIVE_DEFAULT_PARTITION__"]
 
@@ -29,6 +30,7 @@ class Problem:
     message: str
     rows: int | None = None
     first_row: int | None = None
+    hint: str | None = None
 
     def told(self) -> dict[str, Any]:
         told: dict[str, Any] = {"code": self.error.code, "column": self.column, "message": self.message}
@@ -43,7 +45,11 @@ def refuse(ref: str, problems: list[Problem]) -> BadData:
     kind = kinds.pop() if len(kinds) == 1 else BadData
     told = "; ".join(p.message for p in problems[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-    return kind(f"{ref}: {told}{more}", details={"problems": [p.told() for p in problems]})
+    return kind(
+        f"{ref}: {told}{more}",
+        hint=next((p.hint for p in problems if p.hint), None),
+        details={"problems": [p.told() for p in problems]},
+    )
 
 
 class Intake:
@@ -120,7 +126,10 @@ class Intake:
                     yield Problem(SchemaMismatch, field.name, f"column {field.name!r} is missing")
             elif not widens(kind, field.type):
                 yield Problem(
-                    SchemaMismatch, field.name, f"column {field.name!r} is {kind}, and {field.type} is stored"
+                    SchemaMismatch,
+                    field.name,
+                    f"column {field.name!r} is {kind}, and {field.type} is stored",
+                    hint=_RETYPE,
                 )
         known = set(stored.names)
         for name in (name for name in self._types if name not in known):
@@ -153,6 +162,7 @@ class Intake:
                         SchemaMismatch,
                         field.name,
                         f"column {field.name!r} does not fit {field.type}: {error}",
+                        hint=_RETYPE,
                     )
                 )
         if problems:

@@ -10,10 +10,18 @@ from urllib.parse import urlsplit
 from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailable
 
 
-def check_free(uri: str) -> None:
-    """Raises Unavailable if somebody answers at a Unix socket, which listening would take away from him."""
+def check_address(uri: str) -> None:
+    """Raises InvalidArgument for what cannot be listened on.
+
+    Raises Unavailable if somebody answers at a Unix socket, which listening would take away from him.
+    """
     try:
         parts = urlsplit(uri)
+        if parts.scheme != "grpc+unix" and (not parts.hostname or parts.port is None):
+            raise InvalidArgument(
+                f"cannot listen on {uri}: it names no {'port' if parts.hostname else 'host'}",
+                hint="write grpc://127.0.0.1:8815",
+            )
     except ValueError as error:
         raise InvalidArgument(f"cannot listen on {uri}: {error}", hint="write scheme://host:port") from None
     if parts.scheme != "grpc+unix":

@@ -49,7 +49,7 @@ def snapshot_of(
     time = source.timestamp or as_of
     if time is not None and time > now:
         raise InvalidArgument(
-            f"as_of {time.isoformat()} is in the future", hint="leave as_of out for the newest"
+            f"{time.isoformat()} is in the future: no snapshot is of then", hint="leave it out for the newest"
         )
     try:
         if source.snapshot is not None:

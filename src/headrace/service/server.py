@@ -16,7 +16,7 @@ from headrace import protocol
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument, Unsupported
 from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
-from headrace.service.listening import check_free, refusal
+from headrace.service.listening import check_address, refusal
 from headrace.service.reading import Running
 from headrace.service.store import ProjectStore, Store
 from headrace.service.watch import Watch
@@ -39,7 +39,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     def __init__(self, store: Store, listen: str, identity: tuple[bytes, bytes] | None = None) -> None:
         self._store = store
         self._watch = Watch()
-        check_free(listen)
+        check_address(listen)
         try:
             super().__init__(
                 listen,

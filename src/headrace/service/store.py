@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
-from headrace.model.duration import UNLIMITED
+from headrace.model.duration import UNLIMITED, check_ages
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
 from headrace.model.query import groups_of
@@ -40,6 +40,8 @@ class Store:
     def __init__(self, config: StoreConfig) -> None:
         self.storage = LocalStorage(config.root)
         self._registry = Registry.open(config.registry)
+        if config.registry != config.own_registry:
+            config.foreign_registry.write_text(f"{self._registry.address}\n")
         self._closed = False
         self.engine = Engine(
             memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill
@@ -188,8 +190,10 @@ class ProjectStore:
         return definition, self._store.log(definition.location)
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
-        newest = self._store.log(definition.location).newest()
-        return Group(definition, None if newest is None else newest.schema)
+        log = self._store.log(definition.location)
+        newest = log.newest()
+        told = msgspec.structs.replace(definition, location=log.uri)
+        return Group(told, None if newest is None else newest.schema)
 
     def _remove(self, location: str) -> None:
         self._store.forget(location)
@@ -236,6 +240,7 @@ def check_definition(definition: GroupDefinition) -> None:
         age = getattr(d, role)
         if age is not None and not 0 <= age < 1 << 62 and (role, age) != ("ttl", UNLIMITED):
             raise InvalidArgument(f"feature group {d.name}: {role} of {age} microseconds is no age")
+    check_ages(f"feature group {d.name}", d.ttl, d.min_age)
     if d.event_time_unit not in (None, "s", "ms", "us", "ns"):
         raise InvalidArgument(
             f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"

@@ -123,7 +123,7 @@ class Writer:
             write = Write(write_id, d.primary_key, unique=None, base=snapshot.version)
             change = lambda: log.append(table.to_reader(), write)  # noqa: E731
         elif mode == "overwrite":
-            write = Write(write_id, d.primary_key, unique=True, base=snapshot.version)
+            write = Write(write_id, d.primary_key, True, snapshot.version, deleted=snapshot.rows)
             change = lambda: log.overwrite(table.to_reader(), write)  # noqa: E731
         else:
             scope = self._scope(table)
