@@ -24,7 +24,7 @@ PUBLIC: dict[str, set[str]] = {
         "name", "version", "labels", "features", "query", "tags", "description", "training_data", "batch_data", "explain",
     },
     "Query": {"select", "filter", "limit", "join", "as_of", "read", "explain", "schema"},
-    "Column": {"isin", "like", "is_null", "is_not_null"},
+    "Column": {"isin", "like", "is_null", "is_not_null", "is_nan"},
     "Result": {
         "schema", "snapshots", "to_arrow", "to_polars", "to_reader", "to_pandas", "to_df", "head", "explain", "xy",
     },

@@ -223,7 +223,7 @@ def condition_on(choose: Chooser, columns: dict[str, pa.DataType], depth: int = 
     name, type_ = choose.one(list(columns.items()))
     values = _literals(type_)
     if not values or choose.rarely(6):
-        return ("null", name)
+        return ("nan" if pa.types.is_floating(type_) and choose.rarely(2) else "null", name)
     if pa.types.is_string(type_) and choose.rarely(4):
         return ("like", name, choose.one(["1%", "%1", "_", "%", "%_1"]))
     if choose.rarely(4):
@@ -233,7 +233,7 @@ def condition_on(choose: Chooser, columns: dict[str, pa.DataType], depth: int = 
 
 def _literals(type_: pa.DataType) -> list[Any]:
     if pa.types.is_integer(type_):
-        return [0, 1, 5, 11]
+        return [0, 1, 5, 11, decimal.Decimal("1.5"), -(10**30)]
     if pa.types.is_string(type_):
         return ["1", "11", "é", "", "' OR 1=1 --"]
     if pa.types.is_timestamp(type_):
@@ -242,7 +242,11 @@ def _literals(type_: pa.DataType) -> list[Any]:
         return DAYS
     if pa.types.is_boolean(type_):
         return [True, False]
-    return [decimal.Decimal("1.5"), decimal.Decimal(0)] if pa.types.is_decimal(type_) else []
+    if pa.types.is_floating(type_):
+        return [0.5, -1.5, math.nan, math.inf]
+    if pa.types.is_decimal(type_):
+        return [decimal.Decimal("1.5"), decimal.Decimal(0), decimal.Decimal("1.4999"), 10**40]
+    return []
 
 
 def join_of(

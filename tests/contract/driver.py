@@ -96,6 +96,8 @@ def column_of(condition: Condition, names: Any) -> hr.Column:
             return names[name].isin(values)
         case ("like", name, pattern):
             return names[name].like(pattern)
+        case ("nan", name):
+            return names[name].is_nan()
         case ("null", name):
             return names[name].is_null()
         case ("not", inner):

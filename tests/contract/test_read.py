@@ -230,6 +230,115 @@ class TestConditions:
             mixed.read(filter=wrong)
 
 
+NAN = float("nan")
+
+
+class TestNaN:
+    """It compares with nothing, as null does, whatever lies beside it in a file."""
+
+    @pytest.fixture(params=[1, 2, 6], ids=["one file", "two in a file", "all in one"])
+    def group(self, store, request):
+        schema = pa.schema({"id": pa.int64(), "x": pa.float64(), "y": pa.float32()})
+        group = store.create_feature_group("g", primary_key=["id"], schema=schema)
+        stored = [
+            (1, NAN, 1.0), (2, 0.5, NAN), (3, NAN, NAN), (4, None, 1.0), (5, 5.0, 5.0), (6, float("inf"), 0.0),
+        ]  # fmt: skip
+        for start in range(0, 6, request.param):
+            group.insert(frame(schema, *stored[start : start + request.param]), mode="append")
+        return group
+
+    def test_compared_with_numbers(self, group):
+        x = group["x"]
+        assert ids(group.read(filter=x > 1)) == [5, 6]
+        assert ids(group.read(filter=x >= 0.5)) == [2, 5, 6]
+        assert ids(group.read(filter=x < 1)) == [2]
+        assert ids(group.read(filter=x <= float("inf"))) == [2, 5, 6]
+        assert ids(group.read(filter=x != 0.5)) == [5, 6]
+        assert ids(group.read(filter=x == 0.5)) == [2]
+        assert ids(group.read(filter=x.isin([0.5, NAN, 5]))) == [2, 5]
+
+    def test_compared_with_numbers_and_negated(self, group):
+        x = group["x"]
+        assert ids(group.read(filter=~(x > 1))) == [2]
+        assert ids(group.read(filter=~(x <= 1))) == [5, 6]
+        assert ids(group.read(filter=~(x == 0.5))) == [5, 6]
+        assert ids(group.read(filter=~x.isin([0.5]))) == [5, 6]
+        assert ids(group.read(filter=~((x < 1) | (group["id"] == 1)))) == [5, 6]
+
+    def test_compared_with_itself(self, group):
+        for condition in (group["x"] == NAN, group["x"] != NAN, group["x"] >= NAN, group["x"].isin([NAN])):
+            assert ids(group.read(filter=condition)) == []
+        assert ids(group.read(filter=~(group["x"] == NAN))) == []
+
+    def test_of_two_columns(self, group):
+        assert ids(group.read(filter=group["x"] >= group["y"])) == [5, 6]
+        assert ids(group.read(filter=~(group["x"] > group["y"]))) == [5]
+
+    def test_is_found(self, group):
+        assert ids(group.read(filter=group["x"].is_nan())) == [1, 3]
+        assert ids(group.read(filter=~group["x"].is_nan())) == [2, 5, 6]
+        assert ids(group.read(filter=group["x"].is_nan() & (group["y"] > 0))) == [1]
+        with pytest.raises(hr.InvalidArgument, match="floats"):
+            group.read(filter=group["id"].is_nan())
+
+    def test_is_deleted_only_by_name(self, group):
+        assert group.delete(filter=group["x"] > 1).rows_deleted == 2
+        assert ids(group.read()) == [1, 2, 3, 4]
+        assert group.delete(filter=group["x"].is_nan()).rows_deleted == 2
+        assert ids(group.read()) == [2, 4]
+
+
+class TestNumbersThatTheColumnCannotHold:
+    @pytest.fixture
+    def group(self, store):
+        schema = pa.schema({"id": pa.int64(), "i": pa.int32(), "d": pa.decimal128(10, 2), "f": pa.float64()})
+        group = store.create_feature_group("g", primary_key=["id"], schema=schema)
+        rows = [
+            (1, -(2**31), "-99999999.99", -1e308),
+            (2, 0, "0.00", 0.0),
+            (3, 2**31 - 1, "99999999.99", 1e308),
+        ]
+        decimals = [(a, b, decimal.Decimal(c), d) for a, b, c, d in rows]
+        group.insert(frame(schema, *decimals, (4, None, None, None)))
+        return group
+
+    @pytest.mark.parametrize("column", ["i", "d"])
+    @pytest.mark.parametrize("far", [10**40, decimal.Decimal(10**40), 10**12, decimal.Decimal("1e37")])
+    def test_beyond_its_range(self, group, column, far):
+        c = group[column]
+        for always in (c < far, c <= far, c != far, c > -far, ~(c == far), ~c.isin([far])):
+            assert ids(group.read(filter=always)) == [1, 2, 3]
+        for never in (c > far, c >= far, c == far, c < -far, c.isin([far]), ~(c < far), ~(c != far)):
+            assert ids(group.read(filter=never)) == []
+
+    def test_beyond_the_digits_of_a_float(self, group):
+        assert ids(group.read(filter=group["f"] < 10**40)) == [1, 2]
+        assert ids(group.read(filter=group["f"] < 10**350)) == [1, 2, 3]
+        assert ids(group.read(filter=group["f"] > decimal.Decimal(-(10**40)))) == [2, 3]
+
+    @pytest.mark.parametrize("column", ["i", "d"])
+    @pytest.mark.parametrize("between", [decimal.Decimal("-0.001"), decimal.Decimal("-0." + "0" * 30 + "1")])
+    def test_between_two_neighbours(self, group, column, between):
+        c = group[column]
+        assert ids(group.read(filter=c < between)) == ids(group.read(filter=c <= between)) == [1]
+        assert ids(group.read(filter=c > between)) == ids(group.read(filter=c >= between)) == [2, 3]
+        assert ids(group.read(filter=c == between)) == []
+        assert ids(group.read(filter=c != between)) == [1, 2, 3]
+        assert ids(group.read(filter=c.isin([between, 0]))) == [2]
+
+    def test_of_too_many_digits(self, group):
+        with pytest.raises(hr.InvalidArgument, match="digits"):
+            group["i"] == 10**5000  # noqa: B015
+
+
+def test_conditions_nested_too_deep_are_refused(mixed):
+    condition = mixed["id"] == 1
+    for _ in range(300):
+        condition = (condition | (mixed["id"] == 2)) & (mixed["real"] > -1)
+    with pytest.raises(hr.InvalidArgument, match="levels"):
+        mixed.read(filter=condition)
+
+
 def test_partitions_and_filters_agree(store):
     """Files are left out by partition and by statistics: never one that holds a row."""
     schema = pa.schema({"id": pa.int64(), "part": pa.int32(), "v": pa.float64()})

@@ -1,7 +1,7 @@
 """Conditions as nested tuples, with SQL's three truth values: True, False and None for unknown.
 
 ("compare", "<", "temp", 3)      ("columns", "=", "a", "b")     ("in", "origin", ["JFK"])
-("like", "name", "a%")           ("null", "temp")
+("like", "name", "a%")           ("null", "temp")             ("nan", "temp")
 ("not", c)                       ("and", c, d)                  ("or", c, d)
 """
 
@@ -36,11 +36,14 @@ def truth(condition: Condition, row: Row) -> bool | None:
         case ("columns", op, left, right):
             return _compare(op, row[left], row[right])
         case ("in", column, values):
-            return None if row[column] is None else row[column] in values
+            value = row[column]
+            return None if value is None or value != value else value in values
         case ("like", column, pattern):
             return None if row[column] is None else _like(row[column], pattern)
         case ("null", column):
             return row[column] is None
+        case ("nan", column):
+            return None if row[column] is None else row[column] != row[column]
         case ("not", inner):
             value = truth(inner, row)
             return None if value is None else not value
@@ -61,7 +64,7 @@ def columns_of(condition: Condition) -> set[str]:
     match condition:
         case ("columns", _, left, right):
             return {left, right}
-        case ("compare", _, column, _) | ("in" | "like", column, _) | ("null", column):
+        case ("compare", _, column, _) | ("in" | "like", column, _) | ("null" | "nan", column):
             return {column}
         case ("not", inner):
             return columns_of(inner)
@@ -71,8 +74,8 @@ def columns_of(condition: Condition) -> set[str]:
 
 
 def _compare(op: str, left: Any, right: Any) -> bool | None:
-    if left is None or right is None:
-        return None
+    if left is None or right is None or left != left or right != right:
+        return None  # NaN compares with nothing, as null does
     return bool(_OPERATORS[op](left, right))
 
 

@@ -3,47 +3,151 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 from collections.abc import Callable
 
 import pyarrow as pa
 
 from headrace.errors import InvalidArgument
 from headrace.model.duration import parse_time
-from headrace.model.expression import And, Compare, Condition, IsIn, Like, Not, Or, Ref, Value
-from headrace.model.types import is_string, stored_type
+from headrace.model.expression import (
+    And,
+    Compare,
+    Condition,
+    IsIn,
+    IsNan,
+    Like,
+    Not,
+    Operator,
+    Or,
+    Ref,
+    Value,
+)
+from headrace.model.types import decoded_type, is_string, stored_type
 
 _NUMBERS = ("int", "float", "decimal")
+_DIGITS = 1_000
+_MOST_DIGITS = 38
 
 
-def coerce(condition: Condition, type_of: Callable[[Ref], pa.DataType]) -> Condition:
-    """The condition with every literal of its column's kind.
+def coerce(
+    condition: Condition, type_of: Callable[[Ref], pa.DataType], *, negated: bool = False
+) -> Condition:
+    """The condition with every literal of its column's type, and with NaN, like null, comparing with nothing.
+
+    Databases have a place for NaN in the order of numbers, and leave files and row groups out by statistics that
+    do not tell of it: what they find then depends on which rows lie beside it.
+
+    Args:
+        negated: whether the condition is under a `Not`, where what is unknown must be true.
 
     Raises:
         InvalidArgument: a comparison between kinds that have no common order, such as a number with text.
     """
     match condition:
         case Compare(op=op, left=left, right=Value() as right):
-            return Compare(op, left, _fit(left, type_of(left), right))
-        case Compare(left=left, right=Ref() as right):
+            return _compare(op, left, type_of(left), _fit(left, type_of(left), right), negated)
+        case Compare(op=op, left=left, right=Ref() as right):
             if _kind(type_of(left)) != _kind(type_of(right)):
                 raise InvalidArgument(
                     f"{left.name!r} ({type_of(left)}) cannot be compared with {right.name!r} ({type_of(right)})"
                 )
-            return condition
+            floats = [ref for ref in (left, right) if pa.types.is_floating(type_of(ref))]
+            return _without_nan(condition, floats, negated)
         case IsIn(column=column, values=values):
-            return IsIn(column, tuple(_fit(column, type_of(column), value) for value in values))
+            return _is_in(
+                column, type_of(column), [_fit(column, type_of(column), v) for v in values], negated
+            )
         case Like(column=column):
             if not is_string(type_of(column)):
                 raise InvalidArgument(f"like() needs text, and {column.name!r} is {type_of(column)}")
             return condition
+        case IsNan(column=column):
+            if not pa.types.is_floating(type_of(column)):
+                raise InvalidArgument(f"is_nan() needs floats, and {column.name!r} is {type_of(column)}")
+            return condition
         case Not(operand=operand):
-            return Not(coerce(operand, type_of))
+            return Not(coerce(operand, type_of, negated=not negated))
         case And(operands=operands):
-            return And(tuple(coerce(o, type_of) for o in operands))
+            return And(tuple(coerce(o, type_of, negated=negated) for o in operands))
         case Or(operands=operands):
-            return Or(tuple(coerce(o, type_of) for o in operands))
+            return Or(tuple(coerce(o, type_of, negated=negated) for o in operands))
         case _:
             return condition
+
+
+def _compare(op: Operator, ref: Ref, column: pa.DataType, value: Value, negated: bool) -> Condition:
+    if value.type == "float" and value.text == "nan":
+        never: Condition = IsIn(ref, ())
+        return Not(never) if negated else never
+    if _is_exact(column) and value.type in ("int", "decimal"):
+        return _exact(op, ref, column, value)
+    if pa.types.is_floating(column):
+        return _without_nan(Compare(op, ref, _short(value)), [ref], negated)
+    return Compare(op, ref, value)
+
+
+def _is_in(ref: Ref, column: pa.DataType, values: list[Value], negated: bool) -> Condition:
+    numbers = [v for v in values if (v.type, v.text) != ("float", "nan")]
+    if pa.types.is_floating(column):
+        found = IsIn(ref, tuple(_short(v) for v in numbers))
+        return _without_nan(found, [ref], negated)
+    if not _is_exact(column):
+        return IsIn(ref, tuple(values))
+    fitted = [Compare("=", ref, v) if v.type == "float" else _exact("=", ref, column, v) for v in numbers]
+    held = tuple(f.right for f in fitted if f.op == "=" and isinstance(f.right, Value))
+    return IsIn(ref, held) if held or not fitted else fitted[0]
+
+
+def _without_nan(condition: Condition, columns: list[Ref], negated: bool) -> Condition:
+    """The condition, false where one of the columns is NaN; true, if what is said is that it does not hold."""
+    if not columns:
+        return condition
+    if negated:
+        return Or((condition, *(IsNan(ref) for ref in columns)))
+    return And((condition, *(Not(IsNan(ref)) for ref in columns)))
+
+
+def _is_exact(column: pa.DataType) -> bool:
+    kind = decoded_type(column)
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
+def _exact(op: Operator, ref: Ref, column: pa.DataType, value: Value) -> Compare:
+    """The comparison with a number that the column can hold.
+
+    Databases have no common type for every two numbers. Below the least, and above the greatest, of the column's
+    type, and between two neighbours, no value is; a null stays unknown.
+    """
+    kind = decoded_type(column)
+    with decimal.localcontext(prec=_DIGITS):
+        if pa.types.is_decimal(kind):
+            most = (decimal.Decimal(10) ** kind.precision - 1).scaleb(-kind.scale)
+            least, unit = -most, decimal.Decimal(1).scaleb(-kind.scale)
+        else:
+            bits = kind.bit_width - (0 if pa.types.is_unsigned_integer(kind) else 1)
+            most, unit = decimal.Decimal(2) ** bits - 1, decimal.Decimal(1)
+            least = decimal.Decimal(0) if pa.types.is_unsigned_integer(kind) else -most - 1
+        given = decimal.Decimal(value.text)
+        floor = min(max(given, least), most).quantize(unit, decimal.ROUND_FLOOR)
+
+        def compare(op: Operator, number: decimal.Decimal) -> Compare:
+            return Compare(op, ref, Value("decimal" if unit < 1 else "int", format(number, "f")))
+
+        if floor == given:
+            return compare(op, floor)
+        if op in ("=", "<>"):
+            return compare("<", least) if op == "=" else compare(">=", least)
+        if given < least:
+            return compare(">=" if op in (">", ">=") else "<", least)
+        return compare("<=" if op in ("<", "<=") else ">", floor)
+
+
+def _short(value: Value) -> Value:
+    """A number of more digits than a database takes, as a float."""
+    if value.type == "float" or len(value.text) <= _MOST_DIGITS:
+        return value
+    return Value("float", repr(float(decimal.Decimal(value.text))))
 
 
 def _kind(column: pa.DataType) -> str | None:

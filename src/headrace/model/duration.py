@@ -23,7 +23,7 @@ _UNITS = {
     "d": 86_400_000_000,
     "w": 604_800_000_000,
 }
-_PART = re.compile(r"([0-9]+)(us|ms|s|m|h|d|w)")
+_PART = re.compile(r"([0-9]{1,18})(us|ms|s|m|h|d|w)")
 _MOST = 10_000 * 366 * _UNITS["d"]
 
 
@@ -110,7 +110,10 @@ def parse_time(what: str, value: Time | dt.date) -> dt.datetime:
         raise InvalidArgument(f"{what}={value!r} is no time", hint="write a datetime or ISO 8601 text")
     if getattr(value, "nanosecond", 0):
         raise InvalidArgument(f"{what}={value!r} has digits below a microsecond")
-    t = value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+    try:
+        t = value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+    except OverflowError:
+        raise InvalidArgument(f"{what}={value!r} is outside the years 1 to 9999 in UTC") from None
     # Times of other libraries are datetimes, and cannot be sent as such.
     return dt.datetime(t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond, dt.UTC)
 

@@ -11,11 +11,15 @@ from typing import Any, Literal, NoReturn
 import msgspec
 
 from headrace.errors import InvalidArgument
+from headrace.model.duration import parse_time
+from headrace.model.text import check_text
 
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 ValueType = Literal["bool", "int", "float", "str", "bytes", "date", "timestamp", "decimal"]
 
 # Digits are bounded, because no stored number has more, and Python refuses to read some thousands.
+_MOST_BITS = 1328
+_MOST_LEVELS = 150
 _FORMS: dict[str, re.Pattern[str]] = {
     "bool": re.compile("true|false"),
     "int": re.compile("-?[0-9]{1,400}"),
@@ -77,6 +81,10 @@ class IsNull(msgspec.Struct, frozen=True, tag_field="node", tag="null"):
     column: Ref
 
 
+class IsNan(msgspec.Struct, frozen=True, tag_field="node", tag="nan"):
+    column: Ref
+
+
 class Not(msgspec.Struct, frozen=True, tag_field="node", tag="not"):
     operand: Condition
 
@@ -89,21 +97,32 @@ class Or(msgspec.Struct, frozen=True, tag_field="node", tag="or"):
     operands: tuple[Condition, ...]
 
 
-Condition = Compare | IsIn | Like | IsNull | Not | And | Or
+Condition = Compare | IsIn | Like | IsNull | IsNan | Not | And | Or
 
 
 def columns_of(condition: Condition) -> list[Ref]:
-    """Every column that the condition reads, in order of first use."""
-    match condition:
-        case Compare(left=left, right=right):
-            found = [left, right] if isinstance(right, Ref) else [left]
-        case IsIn(column=column) | Like(column=column) | IsNull(column=column):
-            found = [column]
-        case Not(operand=operand):
-            found = columns_of(operand)
-        case And(operands=operands) | Or(operands=operands):
-            found = [ref for operand in operands for ref in columns_of(operand)]
-    return list(dict.fromkeys(found))
+    """Every column that the condition reads. Raises InvalidArgument if it is nested too deeply to be walked."""
+    found: list[Ref] = []
+    level: list[Condition] = [condition]
+    for _ in range(_MOST_LEVELS):
+        below: list[Condition] = []
+        for node in level:
+            match node:
+                case Compare(left=left, right=right):
+                    found += [left, right] if isinstance(right, Ref) else [left]
+                case Not(operand=operand):
+                    below.append(operand)
+                case And(operands=operands) | Or(operands=operands):
+                    below += operands
+                case _:
+                    found.append(node.column)
+        if not below:
+            return list(dict.fromkeys(found))
+        level = below
+    raise InvalidArgument(
+        f"a condition is nested in more than {_MOST_LEVELS} levels",
+        hint="put alternatives into isin(), or join with a table of them",
+    )
 
 
 def to_value(given: Any) -> Value:
@@ -115,22 +134,22 @@ def to_value(given: Any) -> Value:
     if given is None:
         raise InvalidArgument("a comparison with None is never true", hint="use is_null() or is_not_null()")
     if hasattr(given, "item") and not isinstance(given, dt.datetime) and hasattr(given, "dtype"):
-        given = given.item()
+        # Its times are whole numbers where their unit is finer than a microsecond.
+        given = parse_time("a time", str(given)) if given.dtype.kind == "M" else given.item()
     if isinstance(given, bool):
         return Value("bool", "true" if given else "false")
     if isinstance(given, int):
+        if given.bit_length() > _MOST_BITS:
+            raise InvalidArgument("a column cannot be compared with a number of more than 400 digits")
         return Value("int", str(given))
     if isinstance(given, float):
         return Value("float", repr(given))
     if isinstance(given, str):
-        return Value("str", given)
+        return Value("str", check_text("a text to compare with", given))
     if isinstance(given, bytes):
         return Value("bytes", given.hex())
     if isinstance(given, dt.datetime):
-        if getattr(given, "nanosecond", 0):
-            raise InvalidArgument(f"{given!r} has digits below a microsecond")
-        instant = given.replace(tzinfo=dt.UTC) if given.tzinfo is None else given.astimezone(dt.UTC)
-        return Value("timestamp", instant.isoformat())
+        return Value("timestamp", parse_time("a time", given).isoformat())
     if isinstance(given, dt.date):
         return Value("date", given.isoformat())
     if isinstance(given, decimal.Decimal) and given.is_finite():
@@ -141,8 +160,8 @@ def to_value(given: Any) -> Value:
 class Column:
     """A column, or a condition on columns: `(weather["origin"] == "JFK") & (weather["temp"] < 0)`.
 
-    Naive times are UTC, and text is read as a time where the column is one. Null compares with nothing: rows
-    whose condition is unknown are left out.
+    Naive times are UTC, and text is read as a time where the column is one. Null and NaN compare with nothing:
+    rows whose condition is unknown are left out.
     """
 
     __slots__ = ("_node",)
@@ -187,7 +206,7 @@ class Column:
         """SQL LIKE: `%` is any text, `_` any character."""
         if not isinstance(pattern, str):
             raise InvalidArgument(f"like() takes a pattern as text, not {pattern!r}")
-        return Column(Like(self._ref(), pattern))
+        return Column(Like(self._ref(), check_text("a pattern", pattern)))
 
     def is_null(self) -> Column:
         """True where there is no value."""
@@ -196,6 +215,10 @@ class Column:
     def is_not_null(self) -> Column:
         """True where there is a value."""
         return Column(Not(IsNull(self._ref())))
+
+    def is_nan(self) -> Column:
+        """True where there is a value that is not a number, which compares with nothing."""
+        return Column(IsNan(self._ref()))
 
     def __and__(self, other: Column) -> Column:
         return Column(And((*_operands(self, And), *_operands(other, And))))
@@ -251,6 +274,8 @@ def describe(node: Ref | Value | Condition) -> str:
             return f"{column.name} like {pattern!r}"
         case IsNull(column=column):
             return f"{column.name} is null"
+        case IsNan(column=column):
+            return f"{column.name} is nan"
         case Not(operand=IsNull(column=column)):
             return f"{column.name} is not null"
         case Not(operand=operand):

@@ -6,7 +6,19 @@ from collections.abc import Callable
 from typing import Literal
 
 from headrace.errors import InvalidArgument
-from headrace.model.expression import And, Compare, Condition, IsIn, IsNull, Like, Not, Or, Ref, Value
+from headrace.model.expression import (
+    And,
+    Compare,
+    Condition,
+    IsIn,
+    IsNan,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Ref,
+    Value,
+)
 
 Dialect = Literal["duckdb", "datafusion"]
 
@@ -60,6 +72,10 @@ def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: D
                 return f"({column(ref)} LIKE {text(pattern, dialect)})"
             case IsNull(column=ref):
                 return f"({column(ref)} IS NULL)"
+            case IsNan(column=ref):
+                # DuckDB 2.0 believes statistics of data files, which leave NaN out, wherever it can foresee a value.
+                unforeseen = " + 0 * random()" if dialect == "duckdb" else ""
+                return f"isnan({column(ref)}{unforeseen})"
             case Not(operand=operand):
                 return f"(NOT {sql(operand)})"
             case And(operands=operands):

@@ -38,10 +38,22 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """A condition, and the place of every column that it reads."""
+    """A condition, and the place of every column that it reads.
+
+    `condition` is `given` fitted to the types of the columns.
+    """
 
     condition: Condition
     places: Mapping[Ref, Place]
+    given: Condition
+    types: Mapping[Ref, pa.DataType]
+
+    @classmethod
+    def of(
+        cls, given: Condition, places: Mapping[Ref, Place], type_of: Callable[[Ref], pa.DataType]
+    ) -> Bound:
+        types = {ref: type_of(ref) for ref in places}
+        return cls(coerce(given, types.__getitem__), places, given, types)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,12 +181,12 @@ def _bind(
     condition: Condition, place: Callable[[Ref], Place], type_of: Callable[[str], pa.DataType]
 ) -> Bound:
     places = {ref: place(ref) for ref in columns_of(condition)}
-    return Bound(coerce(condition, lambda ref: type_of(places[ref].column)), places)
+    return Bound.of(condition, places, lambda ref: type_of(places[ref].column))
 
 
 def _bind_result(state: Resolved, condition: Condition) -> Bound:
     places = {ref: _place_in_result(state, ref) for ref in columns_of(condition)}
-    return Bound(coerce(condition, lambda ref: state.type_of(places[ref])), places)
+    return Bound.of(condition, places, lambda ref: state.type_of(places[ref]))
 
 
 def _place_in_result(state: Resolved, ref: Ref) -> Place:
@@ -240,7 +252,8 @@ def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
     side = dataclasses.replace(
         side,
         filters=tuple(
-            Bound(f.condition, {r: Place(index, p.column) for r, p in f.places.items()}) for f in side.filters
+            dataclasses.replace(f, places={r: Place(index, p.column) for r, p in f.places.items()})
+            for f in side.filters
         ),
         on=_keys(state, join, side),
         how=join.how,
@@ -289,16 +302,18 @@ def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], .
     return tuple(keys)
 
 
-def check_filters(filters: Iterable[Bound], given: pa.Schema) -> None:
-    """Check that filters can compare the columns of a spine, where these stand for the root's.
+def refit(filters: Iterable[Bound], given: pa.Schema) -> tuple[Bound, ...]:
+    """The filters, fitted to the columns of a spine where these stand for the root's.
 
     Raises:
         InvalidArgument: a column is of another kind than the value it is compared with.
     """
-    kinds = {field.name: field.type for field in given}
+    kinds = {Place(0, field.name): field.type for field in given}
+    fitted = []
     for bound in filters:
-        if all(place.side == 0 and place.column in kinds for place in bound.places.values()):
-            coerce(bound.condition, lambda ref, places=bound.places: kinds[places[ref].column])  # type: ignore[misc]
+        types = {ref: kinds.get(place, bound.types[ref]) for ref, place in bound.places.items()}
+        fitted.append(Bound.of(bound.given, bound.places, types.__getitem__))
+    return tuple(fitted)
 
 
 def check_key_types(

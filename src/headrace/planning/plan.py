@@ -14,7 +14,7 @@ from headrace.model.duration import UNLIMITED, from_micros, to_micros
 from headrace.model.expression import And, Compare, Condition, Ref, Value, columns_of
 from headrace.model.query import How
 from headrace.model.request import PointInTime, ReadRequest
-from headrace.model.resolve import Bound, Place, Resolved, Side, check_filters, check_key_types
+from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types, refit
 from headrace.model.types import TIMESTAMP
 
 Kind = Literal["point in time", "plain"]
@@ -102,7 +102,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         raise InvalidArgument(f"start={options.start.isoformat()} is after end={options.end.isoformat()}")
     spine = None if spine_schema is None else _spine(request, resolved, spine_schema)
     if spine is not None:
-        check_filters(resolved.filters, spine.schema)
+        resolved = dataclasses.replace(resolved, filters=refit(resolved.filters, spine.schema))
     timed = request.kind != "query" or resolved.root.definition.event_time is not None
     now = None
     if spine is None and resolved.root.definition.event_time is None:
