@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -183,3 +185,101 @@ class TestInterruption:
         other = pa.record_batch([pa.array([1])], names=["x"])
         with Unchanged(weather, (hr.HeadraceError, pa.ArrowException)):
             weather.insert(pa.RecordBatchReader.from_batches(WEATHER, iter([good, other])))
+
+
+FAR = 400_000_000_000  # seconds: the year 14645
+
+
+class TestWhatNoTableHolds:
+    @pytest.fixture
+    def group(self, store):
+        return store.create_feature_group("g", primary_key=["id"])
+
+    @pytest.mark.parametrize(
+        ("kind", "error"),
+        [
+            (pa.struct([("", pa.int64())]), hr.InvalidName),
+            (pa.struct([("a\0b", pa.int64())]), hr.InvalidName),
+            (pa.list_(pa.struct([("", pa.int64())])), hr.InvalidName),
+            (pa.struct([("a", pa.struct([("\n", pa.int64())]))]), hr.InvalidName),
+            (pa.struct([("a", pa.int64()), ("A", pa.int64())]), hr.NameClash),
+            (pa.struct([("a", pa.int64()), ("a", pa.int64())]), hr.NameClash),
+            (pa.decimal128(5, -2), hr.SchemaMismatch),
+        ],
+        ids=str,
+    )
+    def test_types(self, group, kind, error):
+        with pytest.raises(error):
+            group.insert(pa.table({"id": [1], "x": pa.nulls(1, kind)}))
+        assert group.history() == []
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            pa.array([FAR], pa.timestamp("s")),
+            pa.array([FAR], pa.timestamp("s", "UTC")).dictionary_encode(),
+            pa.array([[FAR]], pa.list_(pa.timestamp("s"))),
+            pa.array([{"t": FAR}], pa.struct([("t", pa.timestamp("s"))])),
+            pa.array([[(1, FAR)]], pa.map_(pa.int64(), pa.timestamp("s"))),
+            pa.array([213_523_982], pa.int32()).view(pa.date32()),
+            pa.array([-(2**31)], pa.int32()).view(pa.date32()),
+            pa.array([86_400_000 * 10_000_000], pa.date64()),
+        ],
+        ids=lambda c: str(c.type),
+    )
+    def test_times(self, group, column):
+        with pytest.raises(hr.SchemaMismatch, match="years 1 to 9999"):
+            group.insert(pa.table({"id": [1], "x": column}))
+        assert group.history() == []
+
+    def test_partitions_alone(self, store):
+        group = store.create_feature_group("parts", primary_key=["id"], partition_by=["id", "day"])
+        with pytest.raises(hr.SchemaMismatch, match="partition_by"):
+            group.insert(pa.table({"id": [1], "day": ["monday"]}))
+
+    def test_names_of_partitions_that_are_too_long(self, store):
+        group = store.create_feature_group("parts", primary_key=["id"], partition_by=["name"])
+        group.insert(pa.table({"id": [1], "name": ["x" * 200]}))
+        for name in ("x" * 300, "é" * 50):
+            with Unchanged(group, hr.SchemaMismatch) as caught:
+                group.insert(pa.table({"id": [2], "name": [name]}))
+            assert "too long" in str(caught.value)
+
+    def test_partitions_that_lead_elsewhere(self, store):
+        for name in ("../x", "..", "a/../b", "."):
+            with pytest.raises(hr.InvalidName):
+                store.create_feature_group("parts", primary_key=["id"], partition_by=[name])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_empty_frame_of_other_columns(weather, mode):
+    with Unchanged(weather, hr.SchemaMismatch):
+        weather.insert(pa.table({"other": pa.array([], pa.int64())}), mode=mode)
+
+
+def test_decimals_learned_from_values_leave_room(store):
+    group = store.create_feature_group("prices", primary_key=["id"])
+    group.insert([{"id": 1, "price": decimal.Decimal("9.99")}])
+    group.insert([{"id": 2, "price": decimal.Decimal("1000000.5")}])
+    assert sorted(row["price"] for row in rows(group.read())) == [
+        decimal.Decimal("9.99"), decimal.Decimal("1000000.50"),
+    ]  # fmt: skip
+
+
+def test_whole_numbers_for_floats(store):
+    group = store.create_feature_group("g", primary_key=["id"])
+    group.insert([{"id": 1, "x": 0.5}])
+    group.insert([{"id": 2, "x": 4}])
+    assert sorted(row["x"] for row in rows(group.read())) == [0.5, 4.0]
+    with Unchanged(group, hr.SchemaMismatch) as caught:
+        group.insert([{"id": 3, "x": 2**53 + 1}])
+    assert "schema=" in caught.value.hint
+
+
+def test_every_column_of_mixed_types_is_named(store):
+    group = store.create_feature_group("g", primary_key=["id"])
+    rows = [{"id": 1, "a": 1, "b": "x"}, {"id": 2, "a": "one", "b": 2}]
+    for given in (rows, pd.DataFrame(rows)):
+        with pytest.raises(hr.SchemaMismatch) as caught:
+            group.insert(given)
+        assert [p["column"] for p in caught.value.details["problems"]] == ["a", "b"]

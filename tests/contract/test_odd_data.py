@@ -155,3 +155,12 @@ def test_a_filter_that_a_spine_column_cannot_be_compared_in(store, column, given
     spine = [{"k": 1, "t": NOON, "n": 1} | {column: given}]
     with pytest.raises((hr.InvalidArgument, hr.SchemaMismatch)):
         view.training_data(spine=pl.DataFrame(spine), event_time=None).to_arrow()
+
+
+def test_a_column_with_the_path_of_a_structs_field(store):
+    group = store.create_feature_group("g", primary_key=["a.b.c"])
+    inner = pa.array([{"c": 5}, {"c": 7}], pa.struct([("c", pa.int64())]))
+    group.insert(pa.table({"a.b": inner, "a.b.c": [1, 2]}))
+    assert [row["a.b.c"] for row in rows(group.read(filter=group["a.b.c"] > 1))] == [2]
+    group.insert(pa.table({"a.b": inner.slice(0, 1), "a.b.c": [2]}))
+    assert [row["a.b"] for row in rows(group.read(filter=group["a.b.c"] == 2))] == [{"c": 5}]

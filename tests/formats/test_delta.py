@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from headrace.errors import CorruptTable
 from headrace.formats.delta import DeltaLog, attempt
 from headrace.formats.delta_write import WRITE_PREFIX, Write
 from headrace.model.write_key import passing_key
@@ -82,6 +84,50 @@ def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
     entries = [path.read_text().splitlines() for path in sorted((tmp_path / "t/_delta_log").glob("*.json"))]
     told = [a["txn"] for lines in entries for a in map(json.loads, lines) if "txn" in a]
     assert [bool(t.get("lastUpdated")) for t in told] == [False, True]
+
+
+def test_who_comes_second_does_not_make_the_table(tmp_path):
+    one, other = (DeltaLog(str(tmp_path / "new"), {}) for _ in range(2))
+
+    def rows():
+        with ThreadPoolExecutor(1) as aside:
+            aside.submit(other.start, TWICE, Write("other", ("id",), None), [], False).result()
+        yield from ROWS.to_batches()
+
+    write = Write("one", ("id",), unique=True)
+    reader = pa.RecordBatchReader.from_batches(ROWS.schema, rows())
+    assert attempt(one, write, lambda: one.start(reader, write, [], change_feed=False)) is None
+    newest = DeltaLog(one.uri, {}).newest()
+    assert (newest.version, newest.rows, newest.unique) == (0, 2, None)
+
+
+def test_a_table_that_is_there_by_now_is_not_damaged(log):
+    """It was decided to make it while it was not."""
+    write = Write("late", ("id",), unique=True)
+    assert attempt(log, write, lambda: log.start(ROWS, write, [], change_feed=False)) is None
+
+
+def test_a_log_that_is_mended_is_read_again(log, tmp_path):
+    append(log, "first")
+    version = log.newest().version
+    entry = tmp_path / f"t/_delta_log/{version + 1:020d}.json"
+    entry.write_text("{")
+    with pytest.raises(CorruptTable):
+        log.newest()
+    entry.unlink()
+    assert log.newest().version == version
+
+
+def test_an_entry_that_lost_its_text(log, tmp_path):
+    append(log, "first")
+    append(log, "second")
+    version = log.newest().version
+    (tmp_path / f"t/_delta_log/{version:020d}.json").write_text("")
+    with pytest.raises(CorruptTable, match="empty"):
+        DeltaLog(log.uri, {}).newest()
+    (tmp_path / f"t/_delta_log/{version + 1:020d}.json").write_text("")
+    with pytest.raises(CorruptTable, match="empty"):
+        log.newest()
 
 
 def test_row_groups_are_small(log, tmp_path):

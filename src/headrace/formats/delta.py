@@ -25,7 +25,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import data_path, follow, uniqueness
+from headrace.formats.delta_entry import check_entry, data_path, follow, uniqueness
 from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
@@ -62,6 +62,7 @@ class DeltaLog:
             if newest is None:
                 table = self._refreshed()
                 newest = None if table is None else self._snapshot(table, table.version())
+                check_entry(self.uri, newest)
             if newest is not None:
                 self._keep(newest)
             self._newest = newest
@@ -150,7 +151,7 @@ class DeltaLog:
             partition_by=list(partition_by) or None,
             configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
             storage_options=self._options,
-            commit_properties=properties(write),
+            commit_properties=properties(write, first=True),
             writer_properties=_FILES,
         )
 
@@ -224,7 +225,11 @@ class DeltaLog:
             except TableNotFoundError:
                 return None
         else:
-            self._table.update_incremental()
+            try:
+                self._table.update_incremental()
+            except BaseException:
+                self._table = None  # what it holds may not fit to what is there once that is mended
+                raise
         return self._table
 
     def _snapshot(self, table: DeltaTable, version: int) -> Snapshot:
@@ -254,17 +259,18 @@ def attempt(
     write: Write,
     change: Callable[[], None],
     cause: Callable[[], BaseException | None] = lambda: None,
+    before: int | None = None,
 ) -> Commit | None:
     """Run one write and tell what came of it: its commit, or None if others were faster.
 
     An error does not say whether the commit landed, so the log is asked. `cause` tells what the source of the
-    rows raised, which the wheel turns into text.
+    rows raised, which the wheel turns into text. `before` is the snapshot that was the newest, where the write does
+    not rest on it; None where there was no table.
 
     Raises:
         whatever stopped the write, when the log shows that nothing was committed.
     """
-    newest = log.newest()
-    before = newest.version if newest and write.base is None else write.base
+    before = before if write.base is None else write.base
     failure: Exception | None = None
     try:
         change()
@@ -296,11 +302,11 @@ def attempt(
 def translate(error: Exception, uri: str) -> HeadraceError:
     if isinstance(error, HeadraceError):
         return error
-    if isinstance(error, OSError):
-        return storage_failure(uri, error.strerror or error, error.errno)
     system = _SYSTEM_ERROR.search(str(error))
     if system:
         return storage_failure(uri, error, int(system["number"]))
+    if isinstance(error, OSError):
+        return storage_failure(uri, error.strerror or error, error.errno)
     if isinstance(error, CommitFailedError):
         return Conflict(f"the commit to {uri} was refused: {error}", hint="try again")
     return CorruptTable(f"the log of {uri} cannot be used: {error}")

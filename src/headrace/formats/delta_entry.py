@@ -6,6 +6,7 @@ and what those say is soon read. Source: https://github.com/delta-io/delta/blob/
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.errors import CorruptTable
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_write import UNIQUE
 
@@ -56,21 +58,41 @@ _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
 def follow(snapshot: Snapshot, uri: str) -> Snapshot | None:
     """`snapshot` brought up to the newest entry of its log; None where only the wheel can tell."""
-    log = Path(uri) / "_delta_log"
     try:
         while True:
             try:
-                lines = (log / f"{snapshot.version + 1:020d}.json").read_bytes().splitlines()
+                lines = _entry(uri, snapshot.version + 1).read_bytes().splitlines()
             except FileNotFoundError:
                 break
-            followed = _apply(snapshot, [_ACTION.decode(line) for line in lines if line], uri)
+            actions = [_ACTION.decode(line) for line in lines if line]
+            followed = _apply(snapshot, actions, uri) if actions else None
             if followed is None:
                 return None
             snapshot = followed
         # Entries are only ever removed behind a checkpoint: without a later one, none is missing.
-        return None if _checkpoint(log) > snapshot.version else snapshot
+        return None if _checkpoint(uri) > snapshot.version else snapshot
     except (OSError, msgspec.MsgspecError, pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
+
+
+def check_entry(uri: str, snapshot: Snapshot | None) -> None:
+    """Raises CorruptTable if the newest entry is an empty file, as a loss of power may leave it.
+
+    The wheel takes it for a commit that changed nothing.
+    """
+    if snapshot is None:
+        return
+    path = _entry(uri, snapshot.version)
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size == 0:
+            raise CorruptTable(
+                f"the newest entry of the log of {uri} is empty: {path.name}",
+                hint="restore it from a copy; without one, removing it gives up its commit",
+            )
+
+
+def _entry(uri: str, version: int) -> Path:
+    return Path(uri) / "_delta_log" / f"{version:020d}.json"
 
 
 def data_path(uri: str, path: str) -> str:
@@ -86,9 +108,9 @@ def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> bool | None:
     return {"true": True, "false": False}.get(str(entry.get(UNIQUE)))
 
 
-def _checkpoint(log: Path) -> int:
+def _checkpoint(uri: str) -> int:
     try:
-        return _CHECKPOINT.decode((log / "_last_checkpoint").read_bytes()).version
+        return _CHECKPOINT.decode((Path(uri) / "_delta_log" / "_last_checkpoint").read_bytes()).version
     except FileNotFoundError:
         return -1
 

@@ -49,7 +49,10 @@ class Write:
         self.deleted = deleted
 
 
-def properties(write: Write) -> CommitProperties:
+def properties(write: Write, *, first: bool = False) -> CommitProperties:
+    """Args:
+    first: the commit is the table's first, or none.
+    """
     metadata = {WRITE_ID: write.write_id}
     if write.unique is not None:
         metadata[UNIQUE] = str(write.unique).lower()
@@ -62,7 +65,8 @@ def properties(write: Write) -> CommitProperties:
     now = int(time.time() * 1000) if passing else None
     return CommitProperties(
         custom_metadata=metadata,
-        max_commit_retries=None if write.base is None else 0,
+        # Tried again behind another's commit, it would rest on what it has not seen.
+        max_commit_retries=0 if first or write.base is not None else None,
         app_transactions=[Transaction(write.write_id, 1, now)],
     )
 

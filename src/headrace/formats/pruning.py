@@ -74,8 +74,9 @@ def _is_in(files: pa.Table, schema: pa.Schema, ref: Ref, values: tuple[Value, ..
 
 def _is_blurred(schema: pa.Schema, ref: Ref) -> bool:
     """True if a struct's field has the same name in the statistics as the column: `a.b` is either."""
-    first = ref.name.partition(".")[0]
-    return first != ref.name and first in schema.names and pa.types.is_struct(schema.field(first).type)
+    dots = [i for i, c in enumerate(ref.name) if c == "."]
+    outer = [name for name in (ref.name[:i] for i in dots) if name in schema.names]
+    return any(pa.types.is_struct(schema.field(name).type) for name in outer)
 
 
 def _nulls(files: pa.Table, schema: pa.Schema, ref: Ref, test: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from headrace.errors import InvalidName, NameClash
+
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 _STORED_INTEGERS = {
@@ -38,7 +40,8 @@ def stored_type(given: pa.DataType) -> pa.DataType | None:
     if pa.types.is_float16(given):
         return pa.float32()
     if pa.types.is_decimal(given):
-        return pa.decimal128(given.precision, given.scale) if given.precision <= 38 else None
+        fits = 0 <= given.scale <= given.precision <= 38
+        return pa.decimal128(given.precision, given.scale) if fits else None
     if given in _SIGNED or given in (pa.float32(), pa.float64(), pa.bool_()):
         return given
     if is_list(given):
@@ -55,8 +58,34 @@ def stored_type(given: pa.DataType) -> pa.DataType | None:
     return None
 
 
+def check_fields(where: str, schema: pa.Schema) -> None:
+    """Check the names of the fields of structs, however deep.
+
+    Raises:
+        InvalidName: empty, or with characters that cannot be printed. NameClash: equal, or different by case alone.
+    """
+    nested = [(field.name, field.type) for field in schema]
+    while nested:
+        path, kind = nested.pop()
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        nested += [(f"{path}.{field.name}", field.type) for field in fields]
+        if not pa.types.is_struct(kind):
+            continue
+        names = [field.name for field in fields]
+        for name in names:
+            if not name or not name.isprintable():
+                raise InvalidName(f"{where}: {path!r} has a field named {name!r}, which cannot be stored")
+        if len({name.casefold() for name in names}) < len(names):
+            raise NameClash(
+                f"{where}: fields of {path!r} are equal, or differ by case alone: {', '.join(names)}"
+            )
+
+
 def widens(given: pa.DataType, stored: pa.DataType) -> bool:
-    """True if a column given as `given` can be written into a stored column of type `stored` without loss."""
+    """True if values of `given` can be written into a stored column of type `stored` without loss.
+
+    Values too large for it are refused one by one.
+    """
     kept = stored_type(given)
     if pa.types.is_null(given) or kept == stored:
         return True
@@ -65,13 +94,11 @@ def widens(given: pa.DataType, stored: pa.DataType) -> bool:
     if pa.types.is_integer(kept):
         if pa.types.is_integer(stored):
             return bool(kept.bit_width <= stored.bit_width)
-        # Whole numbers beyond 2**53 are refused by their values.
         return bool(pa.types.is_float64(stored))
     if pa.types.is_float32(kept):
         return bool(pa.types.is_float64(stored))
     if pa.types.is_decimal(kept) and pa.types.is_decimal(stored):
-        whole = kept.precision - kept.scale
-        return bool(kept.scale <= stored.scale and whole <= stored.precision - stored.scale)
+        return bool(kept.scale <= stored.scale)
     return bool(is_list(kept) and is_list(stored) and widens(kept.value_type, stored.value_type))
 
 

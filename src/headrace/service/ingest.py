@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,11 +14,26 @@ import pyarrow.compute as pc
 from headrace.errors import BadData, DuplicateKeys, InvalidArgument, NullKeys, SchemaMismatch
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_columns
-from headrace.model.types import TIMESTAMP, decoded, is_string, key_family, stored_type, widens
+from headrace.model.types import (
+    TIMESTAMP,
+    check_fields,
+    decoded,
+    is_list,
+    is_string,
+    key_family,
+    stored_type,
+    widens,
+)
 
 _SHOWN = 20
+_LONGEST_FOLDER = 255
 _RETYPE = "cast the frame's column; or make a version of the group whose schema= has room for it"
 _TIMES = (dt.datetime.min, dt.datetime.max)
+_UNITS = {
+    "s": dt.timedelta(seconds=1),
+    "ms": dt.timedelta(milliseconds=1),
+    "us": dt.timedelta(microseconds=1),
+}
 _LOST_PARTITIONS = ["", "__HIVE_DEFAULT_PARTITION__"]
 
 
@@ -75,6 +91,7 @@ class Intake:
         # By name, once: Arrow looks a name up by going through all fields.
         self._types = {field.name: field.type for field in given}
         check_columns(definition.ref, given.names)
+        check_fields(definition.ref, given)
         self._identity = [c for c in definition.identity if c in self._types]
         self._problems = list(
             self._new_schema_problems(given) if stored is None else self._schema_problems(stored)
@@ -104,6 +121,12 @@ class Intake:
         for name in self._needed():
             if name not in self._types:
                 yield Problem(SchemaMismatch, name, f"column {name!r} is missing")
+        held = {*self._types, self._definition.created_time} - {None}
+        if held <= set(self._definition.partition_by):
+            name = self._definition.partition_by[0]
+            yield Problem(
+                SchemaMismatch, name, "every column is in partition_by: one must be left for the files"
+            )
         for field in given:
             if pa.types.is_null(field.type):
                 yield Problem(
@@ -177,8 +200,7 @@ class Intake:
             try:
                 column.validate(full=True)
                 given[name] = decoded(column)
-                if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-                    _check_times(column)
+                _check_times(given[name])
             except pa.ArrowInvalid as error:
                 damaged.append(Problem(SchemaMismatch, name, f"column {name!r} cannot be read: {error}"))
         return given, damaged
@@ -197,6 +219,10 @@ class Intake:
                 lost = pc.is_in(given[name].cast(pa.string()), pa.array(_LOST_PARTITIONS))
                 if pc.any(lost).as_py():
                     message = f"{name!r} holds '' or __HIVE_DEFAULT_PARTITION__, which a partition reads back as null"
+                    yield Problem(SchemaMismatch, name, message)
+                values = (value for value in pc.unique(given[name]).to_pylist() if value is not None)
+                if any(len(quote(f"{name}={value}", safe="")) > _LONGEST_FOLDER for value in values):
+                    message = f"{name!r} holds a text that is too long to name a partition's folder"
                     yield Problem(SchemaMismatch, name, message)
 
 
@@ -235,12 +261,26 @@ def declared_schema(definition: GroupDefinition, given: pa.Schema) -> pa.Schema:
 
 def _check_times(column: pa.Array) -> None:
     """Raises ArrowInvalid for times outside the years 1 to 9999, which neither Python nor SQL texts can name."""
-    bounds = pc.min_max(
-        column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False).cast(pa.int64())
-    )
-    least, most = ((t - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) for t in _TIMES)
-    if bounds["min"].is_valid and not least <= bounds["min"].as_py() <= bounds["max"].as_py() <= most:
-        raise pa.ArrowInvalid("it holds a time outside the years 1 to 9999")
+    kind = column.type
+    if pa.types.is_struct(kind) or is_list(kind):
+        for inner in column.flatten() if pa.types.is_struct(kind) else [column.flatten()]:
+            _check_times(inner)
+    elif pa.types.is_map(kind):
+        _check_times(column.keys)
+        _check_times(column.items)
+    elif pa.types.is_dictionary(kind):
+        _check_times(decoded(column))
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        unit = dt.timedelta(days=1) if pa.types.is_date32(kind) else _UNITS.get(getattr(kind, "unit", "ms"))
+        numbers = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+        bounds = pc.min_max(numbers).as_py()
+        least, most = ((t - dt.datetime(1970, 1, 1)) for t in _TIMES)
+        if unit is None:  # nanoseconds reach from 1677 to 2262
+            return
+        if bounds["min"] is not None and not (
+            least // unit <= bounds["min"] and bounds["max"] <= most // unit
+        ):
+            raise pa.ArrowInvalid("it holds a time outside the years 1 to 9999")
 
 
 def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:

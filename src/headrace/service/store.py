@@ -13,7 +13,7 @@ from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
-from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
+from headrace.errors import HeadraceError, InvalidArgument, InvalidName, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
@@ -224,6 +224,9 @@ def check_definition(definition: GroupDefinition) -> None:
     columns = [c for c in named if c is not None]
     if columns:
         check_columns(f"feature group {d.name}", dict.fromkeys(columns))
+    for column in d.partition_by:
+        if {".", ".."} & set(column.split("/")):
+            raise InvalidName(f"feature group {d.name}: {column!r} cannot name the folders of a partition")
     if len(set(d.primary_key)) < len(d.primary_key):
         raise InvalidArgument(f"feature group {d.name}: primary_key names a column twice")
     for role in ("event_time", "created_time"):

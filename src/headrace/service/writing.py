@@ -47,7 +47,7 @@ class Writer:
         stored = None if snapshot is None else snapshot.schema
         intake = Intake(self._definition, stored, rows.schema, now)
         if mode == "append" and snapshot is not None:
-            return self._append(rows, intake, write_id)
+            return self._append(rows, intake, snapshot.version, write_id)
         spool = self._storage.spool()
         try:
             for batch in rows:
@@ -79,17 +79,22 @@ class Writer:
         table = check_key_frame(self._definition, snapshot.schema, keys)
         return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
 
-    def _append(self, rows: pa.RecordBatchReader, intake: Intake, write_id: str) -> Commit:
+    def _append(self, rows: pa.RecordBatchReader, intake: Intake, before: int, write_id: str) -> Commit:
         """Straight from the caller into the table. Rows may repeat, so other writers do not matter."""
+        schema = intake.schema
         peeked = next((b for b in rows if b.num_rows), None)
         if peeked is None:
             return self._nothing(self._log.newest())
         rest = pa.RecordBatchReader.from_batches(rows.schema, _chain(peeked, rows))
-        guarded = Guarded(rest, intake.schema, intake.fit)
+        guarded = Guarded(rest, schema, intake.fit)
         write = Write(write_id, self._definition.primary_key, unique=None)
 
         commit = attempt(
-            self._log, write, lambda: self._log.append(guarded.reader, write), lambda: guarded.failure
+            self._log,
+            write,
+            lambda: self._log.append(guarded.reader, write),
+            lambda: guarded.failure,
+            before,
         )
         if commit is None:
             raise Conflict(
