@@ -16,11 +16,11 @@ from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError, InvalidArgument, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX
+from headrace.model.age import check_ages
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
-from headrace.model.duration import UNLIMITED, check_ages
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
-from headrace.model.query import groups_of
+from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import check_labels, resolve
 from headrace.protocol import InsertMode
@@ -141,6 +141,10 @@ class ProjectStore:
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
         write_id = _write_id(idempotency_key)
+        if condition is not None:
+            # As a query on the group, so that a filter deletes what it would show, and is refused where it shows none.
+            group = self.get_group(*parse_reference(ref))
+            resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
@@ -236,11 +240,7 @@ def check_definition(definition: GroupDefinition) -> None:
         for role in ("ttl", "min_age", "event_time_unit"):
             if getattr(d, role) is not None:
                 raise InvalidArgument(f"feature group {d.name}: {role} needs an event_time")
-    for role in ("ttl", "min_age"):
-        age = getattr(d, role)
-        if age is not None and not 0 <= age < 1 << 62 and (role, age) != ("ttl", UNLIMITED):
-            raise InvalidArgument(f"feature group {d.name}: {role} of {age} microseconds is no age")
-    check_ages(f"feature group {d.name}", d.ttl, d.min_age)
+    check_ages(f"feature group {d.name}", "ttl", d.ttl, d.min_age)
     if d.event_time_unit not in (None, "s", "ms", "us", "ns"):
         raise InvalidArgument(
             f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"
