@@ -299,8 +299,25 @@ def test_dates_before_the_calendar(numbers):
 
 @pytest.mark.parametrize(
     "uri",
-    ["grpc://[::1:8815", "grpc://a..b:8815", f"grpc://{'a' * 64}:8815", "grpc://a b:8815", "grpc://h%zz:1"],
+    [
+        "grpc://[::1:8815",
+        "grpc://a..b:8815",
+        f"grpc://{'a' * 64}:8815",
+        "grpc://a b:8815",
+        "grpc://h%zz:1",
+        "grpc://\ud800:1",
+        "grpc+unix://",
+        "grpc+unix:///nul\0",
+        "grpc+unix:///\ud800",
+        f"grpc+unix:///{'a' * 108}",
+        f"grpc+unix:///{'é' * 54}",
+    ],
 )
 def test_addresses_that_are_none(uri):
     with pytest.raises(hr.InvalidArgument):
         hr.connect(uri, timeout=1)
+
+
+def test_the_longest_path_of_a_socket_that_every_system_has():
+    with pytest.raises(hr.Unavailable):
+        hr.connect(f"grpc+unix:///{'a' * 102}", timeout=1)
