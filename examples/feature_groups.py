@@ -19,7 +19,7 @@ with hr.connect("./lake", project="flights") as fs:
     assert (weather.primary_key, weather.event_time) == (("origin",), "observed_at")
     assert (weather.created_time, weather.ttl) == (None, dt.timedelta(hours=6))
     assert weather.schema is None  # the first insert sets it
-    assert weather.location  # where the Delta table lies, for other tools
+    print(hr.__version__, fs.project, weather.location)  # where the Delta table lies, for other tools
 
     # With a schema the group can be read before the first insert.
     schema = pa.schema({"tailnum": pa.string(), "seats": pa.int32()})
@@ -38,6 +38,16 @@ with hr.connect("./lake", project="flights") as fs:
     )
     assert (delays.partition_by, delays.min_age) == (("origin",), dt.timedelta(minutes=10))
     assert (delays.tie_breaker, delays.change_feed) == ("leg", True)
+
+    # Times as whole numbers: what they count since 1970 must be said.
+    clicks = fs.create_feature_group(
+        "clicks",
+        primary_key=["user"],
+        event_time="at",
+        event_time_unit="ms",
+        schema=pa.schema({"user": pa.string(), "at": pa.int64()}),
+    )
+    assert clicks.event_time_unit == "ms"
 
     # Running a script twice: the group is made once, and must then be declared alike.
     again = fs.get_or_create_feature_group(

@@ -35,6 +35,8 @@ with hr.connect("./lake", project="flights") as fs:
     )
     assert (view.features, view.labels) == (("flight_id", "wx_temp"), ("arr_delay",))
     assert isinstance(view.query, hr.Query)
+    # A script that runs again finds its view; other queries or labels under the name are refused.
+    assert fs.get_or_create_feature_view("delays", query, labels=["arr_delay"]).version == 1
     print(view.explain("2013-01-01", "2013-01-08"))
 
     # Training: rows from start until before end, labels beside features, from one execution.

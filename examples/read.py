@@ -18,6 +18,7 @@ rows = [
     {"origin": "LGA", "observed_at": at(10), "temp": 4.4, "sky": "cloudy"},
     {"origin": "EWR", "observed_at": at(12), "temp": -2.5, "sky": "clouds breaking"},
 ]
+broken = pl.DataFrame([{"origin": "BOS", "observed_at": at(12), "temp": float("nan"), "sky": "?"}])
 
 with hr.connect("./lake", project="flights") as fs:
     weather = fs.create_feature_group("weather", primary_key=["origin"], event_time="observed_at")
@@ -35,6 +36,12 @@ with hr.connect("./lake", project="flights") as fs:
     assert temps(weather["sky"].like("cloud%")) == [-2.5, 4.4]
     assert temps(weather["sky"].is_null()) == [-1.0]
     assert temps(~(weather["sky"] == "clear") & weather["sky"].is_not_null()) == [-2.5, 4.4]
+
+    # NaN, as null, compares with nothing. (pandas has one word for both: its NaN comes in as null.)
+    weather.insert(broken)
+    assert len(temps((weather["temp"] > 0) | ~(weather["temp"] > 0))) == 4
+    assert len(temps(weather["temp"].is_nan())) == 1
+    weather.delete(filter=weather["temp"].is_nan())
 
     newest = weather.read(["origin", "temp"], latest=True).to_polars()
     assert dict(newest.sort("origin").rows()) == {"EWR": -2.5, "JFK": -1.0, "LGA": 4.4}

@@ -43,6 +43,8 @@ class TLS:
             raise InvalidArgument("TLS needs cert and key together, or neither")
         if self.verify not in ("full", "chain"):
             raise InvalidArgument(f"verify={self.verify!r} is refused", hint='use "full" or "chain"')
+        if self.server_name is not None and not _is_host(self.server_name):
+            raise InvalidArgument(f"server_name={self.server_name!r} is the name of no host")
 
     @classmethod
     def from_dir(cls, path: str | os.PathLike[str]) -> TLS:
@@ -59,6 +61,13 @@ class TLS:
         if self.cert is None or self.key is None:
             return None
         return _read_pem(self.cert, b"CERTIFICATE"), _read_pem(self.key, b"PRIVATE KEY")
+
+
+def _is_host(name: object) -> bool:
+    try:
+        return isinstance(name, str) and name.isprintable() and 0 < len(name.encode("idna")) <= 253
+    except UnicodeError:
+        return False
 
 
 def _read_pem(path: str | os.PathLike[str], what: bytes) -> bytes:

@@ -22,6 +22,7 @@ from headrace.model.definition import (
     write_schema,
 )
 from headrace.model.expression import Condition
+from headrace.model.query import Int64
 from headrace.model.request import Prepared, ReadRequest
 
 PROTOCOL_VERSION = 1
@@ -174,7 +175,7 @@ class DeleteRows(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class History(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: str
-    limit: int | None = None
+    limit: Int64 | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -293,7 +293,7 @@ def call_of(choose: Chooser, query: Query, names: dict[str, str], labels: list[s
     if choose.rarely(6):
         call.max_age = choose.one([UNLIMITED, *AGES])
     if choose.rarely(8):
-        call.min_age = choose.one([NO_AGE, *AGES])
+        call.min_age = at_most(call.max_age, choose.one([NO_AGE, *AGES]))
     bounded = choose.rarely(5)
     if bounded:
         bounds = sorted(choose.some([*INSTANTS, *LATER[-2:]], 2, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,7 @@ from contract.helpers import (
     make_flights,
     make_weather,
     rows,
+    snapshot,
     values,
 )
 from headrace.model.name import MAX_COLUMN_BYTES, MAX_COLUMNS
@@ -295,6 +297,19 @@ class TestList:
         group = store.create_feature_group("g", primary_key=["id"], tags={"a": "1", "b": "2"})
         group.set_tags({"a": None, "b": "3", "c": "4"})
         assert dict(group.tags) == dict(store.get_feature_group("g").tags) == {"b": "3", "c": "4"}
+
+    def test_a_damaged_table_hides_no_others(self, store):
+        whole, damaged = make_weather(store), make_flights(store, (1, "10:00", "JFK", 1.0))
+        entry = Path(damaged.location) / "_delta_log" / f"{snapshot(damaged) + 1:020}.json"
+        entry.write_bytes(b"\xff damaged")
+        found = {group.name: group for group in store.list_feature_groups()}
+        assert found["weather"].schema == whole.schema
+        assert found["flights"].location == damaged.location
+        for call in (lambda: found["flights"].schema, lambda: store.get_feature_group("flights")):
+            with pytest.raises(hr.CorruptTable):
+                call()
+        store.delete_feature_group("flights", 1)
+        assert [group.name for group in store.list_feature_groups()] == ["weather"]
 
 
 class TestDelete:

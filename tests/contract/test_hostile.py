@@ -222,6 +222,67 @@ class TestFrames:
                 numbers.insert(given)
 
 
+HALF = "\ud800"
+CALLS = {
+    "name of groups": lambda store, g: store.list_feature_groups(name=HALF),
+    "name of views": lambda store, g: store.list_feature_views(name=HALF),
+    "tag of groups": lambda store, g: store.list_feature_groups(tags={HALF: "x"}),
+    "tag of views": lambda store, g: store.list_feature_views(tags={"x": HALF}),
+    "group got": lambda store, g: store.get_feature_group(HALF),
+    "group deleted": lambda store, g: store.delete_feature_group(HALF, 1),
+    "view deleted": lambda store, g: store.delete_feature_view(HALF, 1),
+    "description": lambda store, g: store.create_feature_group("g", primary_key=["k"], description=HALF),
+    "tags": lambda store, g: store.create_feature_group("g", primary_key=["k"], tags={HALF: "x"}),
+    "primary_key": lambda store, g: store.create_feature_group("g", primary_key=[HALF]),
+    "partition_by": lambda store, g: store.create_feature_group("g", primary_key=["k"], partition_by=[HALF]),
+    "event_time": lambda store, g: store.create_feature_group("g", primary_key=["k"], event_time=HALF),
+    "tie_breaker": lambda store, g: store.create_feature_group("g", primary_key=["k"], tie_breaker=HALF),
+    "description of a view": lambda store, g: store.create_feature_view("v", g, description=HALF),
+    "tags of a view": lambda store, g: store.create_feature_view("v", g, tags={"x": HALF}),
+    "labels": lambda store, g: store.create_feature_view("v", g, labels=[HALF]),
+    "time of a spine": lambda store, g: store.create_feature_view("v", g).batch_data(event_time=HALF),
+    "tag set": lambda store, g: g.set_tags({"x": HALF}),
+    "tag removed": lambda store, g: g.set_tags({HALF: None}),
+    "column": lambda store, g: g.select(HALF),
+    "prefix": lambda store, g: g.join(g, prefix=HALF),
+    "key of a write": lambda store, g: g.insert([{"id": 9}], idempotency_key=HALF),
+    "key of a delete": lambda store, g: g.delete(filter=g["id"] == 1, idempotency_key=HALF),
+    "project": lambda store, g: hr.connect(store._target, project=HALF),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_half_a_surrogate_pair_in_what_is_no_row(store, numbers, call):
+    with Unchanged(numbers, hr.InvalidArgument) as caught:
+        CALLS[call](store, numbers)
+    str(caught.value).encode()
+    assert [g.name for g in store.list_feature_groups()] == ["numbers"]
+    assert numbers.tags == {}
+
+
+@pytest.mark.parametrize("name", [5, b"numbers", ["numbers"]])
+def test_names_to_list_by_are_text(store, name):
+    for call in (store.list_feature_groups, store.list_feature_views):
+        with pytest.raises(hr.InvalidArgument, match="no text"):
+            call(name=name)
+
+
+@pytest.mark.parametrize("number", [2**63, 2**70, -1])
+def test_numbers_that_nothing_counts_to(numbers, number):
+    for call in (
+        lambda: numbers.read().to_reader(number),
+        lambda: numbers.read(snapshot=number),
+        lambda: numbers.read(limit=number),
+        lambda: numbers.history(number),
+    ):
+        with pytest.raises(hr.InvalidArgument):
+            call()
+    assert numbers.read().to_reader(2**63 - 1).read_all().num_rows == 3
+    assert len(numbers.history(2**63 - 1)) == 2
+    with pytest.raises(hr.SnapshotNotFound):
+        numbers.read(snapshot=2**63 - 1)
+
+
 def test_conditions_of_any_length(numbers):
     condition = numbers["id"] == 0
     for n in range(2000):
@@ -238,8 +299,25 @@ def test_dates_before_the_calendar(numbers):
 
 @pytest.mark.parametrize(
     "uri",
-    ["grpc://[::1:8815", "grpc://a..b:8815", f"grpc://{'a' * 64}:8815", "grpc://a b:8815", "grpc://h%zz:1"],
+    [
+        "grpc://[::1:8815",
+        "grpc://a..b:8815",
+        f"grpc://{'a' * 64}:8815",
+        "grpc://a b:8815",
+        "grpc://h%zz:1",
+        "grpc://\ud800:1",
+        "grpc+unix://",
+        "grpc+unix:///nul\0",
+        "grpc+unix:///\ud800",
+        f"grpc+unix:///{'a' * 108}",
+        f"grpc+unix:///{'é' * 54}",
+    ],
 )
 def test_addresses_that_are_none(uri):
     with pytest.raises(hr.InvalidArgument):
         hr.connect(uri, timeout=1)
+
+
+def test_the_longest_path_of_a_socket_that_every_system_has():
+    with pytest.raises(hr.Unavailable):
+        hr.connect(f"grpc+unix:///{'a' * 102}", timeout=1)

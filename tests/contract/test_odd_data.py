@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import headrace as hr
-from contract.helpers import rows
+from contract.helpers import rows, values
 
+D = decimal.Decimal
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 NOON_NS = int(NOON.timestamp()) * 10**9
 
@@ -125,13 +127,46 @@ def test_names_that_the_reader_of_files_has_for_itself(store, name):
         group.insert([{"k": 1, name: 2}])
 
 
-def test_a_spine_of_times_too_far_to_compare(store):
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (pa.date32(), 2**31 - 1),
+        (pa.date32(), 4_000_000),
+        (pa.date64(), 86_400_000 * 10**9),
+        *((pa.timestamp(unit), 2**62) for unit in ("s", "ms", "us")),
+        (pa.timestamp("s"), 2**40),
+    ],
+    ids=str,
+)
+def test_a_spine_of_times_outside_the_calendar(store, kind, number, sign):
     group = store.create_feature_group("g", primary_key=["k"], event_time="t")
     group.insert([{"k": 1, "t": NOON, "v": 1}])
     view = store.create_feature_view("view", group.select("k", "t", "v"))
-    far = pa.table({"k": [1], "t": pa.array([2**60], pa.int64()).cast(pa.timestamp("s", "UTC")), "v": [1]})
-    with pytest.raises(hr.HeadraceError):
-        view.training_data(spine=far).to_arrow()
+    times = pa.array([sign * number], pa.int32() if kind == pa.date32() else pa.int64())
+    far = view.training_data(spine=pa.table({"k": [1], "t": times.view(kind)}))
+    with pytest.raises(hr.InvalidArgument, match=r"'t'.*9999"):
+        far.to_arrow()
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), *map(pa.timestamp, ("s", "ms", "us"))], ids=str)
+def test_a_spine_of_the_first_and_the_last_day(store, kind):
+    group = store.create_feature_group("g", primary_key=["k"], event_time="t")
+    group.insert([{"k": 1, "t": NOON, "v": 1}])
+    view = store.create_feature_view("view", group.select("k", "t", "v"))
+    spine = pa.table({"k": [1, 1], "t": pa.array([dt.date.min, dt.date.max], pa.date32()).cast(kind)})
+    assert values(view.training_data(spine=spine), "v") == [None, 1]
+
+
+def test_a_spine_key_of_many_digits(store):
+    kind, wide = pa.decimal128(10, 2), pa.decimal256(50, 2)
+    group = store.create_feature_group("g", primary_key=["k"])
+    group.insert(pa.table({"k": pa.array([D("1.10")], kind), "v": [1]}))
+    view = store.create_feature_view("view", group.select("k", "v"))
+    given = pa.array([D("1.10"), D("2"), None], wide)
+    assert values(view.batch_data(spine=pa.table({"k": given})), "v") == [1, None, None]
+    with pytest.raises(hr.KeyMismatch, match="'k'"):
+        view.batch_data(spine=pa.table({"k": pa.array([D(10**45)], wide)})).to_arrow()
 
 
 def test_limits_have_a_limit(store):

@@ -128,6 +128,23 @@ class TestNames:
         works(elsewhere, hr.TLS(authority.cert, verify="chain", server_name="nowhere.example"))
         assert type(fails(elsewhere, hr.TLS(stranger.cert, verify="chain"))) is hr.TLSError
 
+    @pytest.mark.parametrize("name", ["elsewhere.example", "10.0.0.1"])
+    def test_any_name_outside_the_extension_for_names(
+        self, secure: Callable[..., str], authority: Authority, stranger: Authority, name: str
+    ) -> None:
+        url = secure(name, hosts=())
+        works(url, hr.TLS(authority.cert, verify="chain"))
+        assert type(fails(url, hr.TLS(stranger.cert, verify="chain"))) is hr.TLSError
+        assert type(fails(url, hr.TLS(authority.cert))) is hr.TLSError
+
+    @pytest.mark.parametrize(
+        "name",
+        ["", "nul\0", "é" * 300, "a" * 64, ".".join("a" * 200), ".", "\ud800", "two\nlines", b"host", 5],
+    )
+    def test_that_no_host_has(self, name: Any) -> None:
+        with pytest.raises(hr.InvalidArgument, match="server_name"):
+            hr.TLS(None, server_name=name)
+
 
 class TestFiles:
     @pytest.fixture

@@ -14,9 +14,13 @@ import pytest
 import headrace as hr
 from conftest import Server, fresh
 from headrace import protocol
+from headrace.model.query import Query, Source
+from headrace.model.request import Prepared, ReadRequest
 
 SCHEMA = pa.schema({"id": pa.int64(), "value": pa.float64()})
 GARBAGE = [b"", b"garbage", b"\xff\x00{", b"[]", b"{}", b"null", b'{"type":"other"}']
+DELETE = {"ref": "numbers@v1", "idempotency_key": "k"}
+TIMED = {"name": "timed", "version": 0, "primary_key": ["id"], "event_time": "t"}
 DEEP = b'{"kind":"query","query":' + b'{"source":' * 100_000
 
 
@@ -76,11 +80,15 @@ class Wire:
         finally:
             writer.close()
 
-    def exchange(self, descriptor: fl.FlightDescriptor, schema: pa.Schema | None = SCHEMA) -> pa.Table:
+    def exchange(
+        self, descriptor: fl.FlightDescriptor, schema: pa.Schema | None = SCHEMA, rows: pa.Table | None = None
+    ) -> pa.Table:
         writer, reader = self.client.do_exchange(descriptor, self.options)
         try:
             if schema is not None:
                 writer.begin(schema)
+            if rows is not None:
+                writer.write_table(rows)
             writer.done_writing()
             return reader.read_all()
         finally:
@@ -184,7 +192,20 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
         ("history", {"ref": "numbers@v1", "limit": -1}, hr.InvalidArgument),
         ("history", {"ref": "numbers@v1@v2"}, hr.InvalidName),
         ("outcome", {"ref": "numbers@v1", "idempotency_key": ""}, hr.InvalidArgument),
+        ("history", {"ref": "numbers@v1", "limit": 2**63}, hr.InvalidArgument),
+        ("history", {"ref": "numbers@v1", "limit": 2**70}, hr.InvalidArgument),
         ("delete_rows", {"ref": "numbers@v1", "idempotency_key": "k"}, hr.InvalidArgument),
+        ("delete_rows", DELETE | {"condition": {"node": "null", "column": {"name": "no"}}}, hr.UnknownColumn),
+        (
+            "delete_rows",
+            DELETE | {"condition": {"node": "null", "column": {"name": "id", "group": "other@v1"}}},
+            hr.UnknownColumn,
+        ),
+        ("create_group", {"definition": TIMED | {"ttl": 0}}, hr.InvalidArgument),
+        ("create_group", {"definition": TIMED | {"ttl": -2}}, hr.InvalidArgument),
+        ("create_group", {"definition": TIMED | {"ttl": 2**80}}, hr.InvalidArgument),
+        ("create_group", {"definition": TIMED | {"min_age": -1}}, hr.InvalidArgument),
+        ("create_group", {"definition": TIMED | {"ttl": 1, "min_age": 2}}, hr.InvalidArgument),
         ("explain", {"kind": "query"}, hr.InvalidArgument),
         ("explain", {"kind": "query", "view": "none@v1"}, hr.NotFound),
     ],
@@ -224,6 +245,79 @@ def test_a_ticket_that_goes_the_wrong_way(wire: Wire, ticket: dict[str, Any]) ->
     assert type(refused(wire.exchange, command(body))) is hr.InvalidArgument
     assert type(refused(wire.exchange, command(body), None)) is hr.InvalidArgument
     assert type(refused(wire.put, command(body))) is hr.InvalidArgument
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *(
+            {what: 2**bits}
+            for what in ("limit", "snapshot", "rows", "max_age", "min_age")
+            for bits in (63, 70)
+        ),
+        {"max_age": 0},
+        {"min_age": -1},
+        *(
+            {what: "2024-01-01T00:00:00"}
+            for what in ("as_of", "now", "start", "end", "known_at", "timestamp")
+        ),
+        *({what: "0001-01-01T00:00:00+14:00"} for what in ("as_of", "now", "start", "end", "known_at")),
+        {"end": "9999-12-31T23:59:59-14:00"},
+    ],
+    ids=str,
+)
+def test_numbers_and_times_that_no_client_of_ours_sends(
+    wire: Wire, ticket: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    """Of a read, of a join in it, of a call, and in a ticket."""
+    bodies = []
+    if changes.keys() & {"limit", "now"}:
+        bodies.append(read() | changes)
+    elif changes.keys() & {"snapshot", "timestamp"}:
+        bodies.append(read(source=changes))
+    elif "rows" in changes:
+        bodies.append(read({"step": "limit"} | changes))
+    else:
+        bodies.append(read(point_in_time=changes))
+    if changes.keys() & {"max_age", "min_age"}:
+        right = {"source": {"group": "numbers@v1"}}
+        bodies.append(read({"step": "join", "prefix": "other_", "right": right} | changes))
+    for body in bodies:
+        sent = msgspec.json.encode(body)
+        assert type(refused(wire.info, command(sent))) is hr.InvalidArgument
+        assert type(refused(wire.act, "explain", sent)) is hr.InvalidArgument
+        prepared = {**ticket["prepared"], "request": {**ticket["prepared"]["request"], **body}}
+        assert type(refused(wire.get, {**ticket, "prepared": prepared})) is hr.InvalidArgument
+
+
+def read(*steps: dict[str, Any], source: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    query = {"source": {"group": "numbers@v1", "snapshot": 1} | (source or {}), "steps": steps}
+    return {"kind": "query", "query": query, **options}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pa.table({"id": pa.array(["1"]), "t": pa.array([0], pa.timestamp("us"))}),
+        pa.table({"id": pa.array([1], pa.int32()), "t": pa.array([0], pa.timestamp("us"))}),
+        pa.table({"id": pa.array([1]), "t": pa.array([0])}),
+        pa.table({"id": pa.array([1])}),
+        pa.table({"other": pa.array([1]), "t": pa.array([0], pa.timestamp("us"))}),
+        pa.table({"t": pa.array([0], pa.timestamp("us")), "id": pa.array([1])}),
+    ],
+    ids=lambda given: str(given.schema),
+)
+def test_a_spine_that_was_not_prepared(wire: Wire, given: pa.Table) -> None:
+    wanted = pa.schema({"id": pa.int64(), "t": pa.timestamp("us")})
+    request = ReadRequest(
+        kind="batch", query=Query(Source("numbers@v1")), spine_schema=wanted.serialize().to_pybytes()
+    )
+    info = wire.info(command(request))
+    prepared = msgspec.json.decode(bytes(info.app_metadata), type=Prepared)
+    exchange = command(protocol.ReadCommand(prepared))
+    good = pa.table({"id": [1], "t": pa.array([0], pa.timestamp("us"))}, wanted)
+    assert wire.exchange(exchange, wanted, good).column("value").to_pylist() == [1.0]
+    assert type(refused(wire.exchange, exchange, given.schema, given)) is hr.SchemaMismatch
 
 
 @pytest.mark.parametrize("words", [(), (b"nonsense",), (b"",)])

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import ssl
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,10 +16,13 @@ import pyarrow.flight as fl
 
 from headrace.config import TLS
 from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailable
+from headrace.model.text import check_text
 
 SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
 _KNOCK_SECONDS = 5.0
 _ALERT_SECONDS = 0.5
+# An address in `sockaddr_un`, which ends with a NUL.
+_SOCKET_BYTES = 107 if sys.platform == "linux" else 103
 _CHANNEL_OPTIONS = (
     # A service on this host is reached directly, whatever proxy the environment names.
     ("grpc.enable_http_proxy", 0),
@@ -34,6 +38,7 @@ _HOST = re.compile(
     r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
     r"|[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?"
 )
+_IPV4 = re.compile(r"[0-9]+(\.[0-9]+){3}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Address:
     tls: TLS | None = None
 
     def __post_init__(self) -> None:
+        check_text("address", self.uri)
         try:
             scheme = urlsplit(self.uri).scheme
         except ValueError as error:
@@ -54,9 +60,15 @@ class Address:
             )
         if self.tls is not None and scheme != "grpc+tls":
             raise InvalidArgument(f"tls needs a grpc+tls:// address, and {self.uri!r} is none")
-        if scheme != "grpc+unix":
+        path = urlsplit(self.uri).path
+        if scheme == "grpc+unix":
+            if not 0 < len(path.encode()) <= _SOCKET_BYTES or "\0" in path:
+                raise InvalidArgument(
+                    f"{self.uri!r} names no socket: its path has 1 to {_SOCKET_BYTES} bytes, none of them NUL",
+                    hint="write grpc+unix:///path",
+                )
+        else:
             host, _ = self.endpoint
-            path = urlsplit(self.uri).path
             if path not in ("", "/"):
                 raise InvalidArgument(
                     f"{self.uri!r} goes on after host and port with {path!r}", hint="write grpc://host:port"
@@ -160,7 +172,13 @@ class Address:
                 secure.read(1)  # TLS 1.3 tells a refused client certificate with the first bytes read
             shown: Any = secure.getpeercert() or {}
         names = [value for kind, value in shown.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
-        return names or [v for part in shown.get("subject", ()) for k, v in part if k == "commonName"]
+        return names or [
+            # gRPC takes no address from there, but that of a name in full, which ends with a dot, for a name.
+            f"{v}." if _IPV4.fullmatch(v) else v
+            for part in shown.get("subject", ())
+            for k, v in part
+            if k == "commonName"
+        ]
 
     def _refuse_tls(self, plain: socket.socket) -> list[str]:
         context = ssl.create_default_context()

@@ -10,16 +10,17 @@ from typing import get_args
 import pyarrow as pa
 
 from headrace.client.frame import Frame, to_reader, to_table
+from headrace.client.options import tags_of
 from headrace.client.query import On, Query, check_limit, check_names, pin
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.duration import UNLIMITED, Duration, Time
 from headrace.model.expression import Column, Ref
-from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
+from headrace.model.text import check_text
 from headrace.model.write_key import passing_key
 from headrace.protocol import Backend, InsertMode
 
@@ -152,7 +153,7 @@ class FeatureGroup:
         """
         if mode not in get_args(InsertMode):
             raise InvalidArgument(f"mode={mode!r} is refused", hint='use "upsert", "append" or "overwrite"')
-        key = passing_key() if idempotency_key is None else idempotency_key
+        key = _write_key(idempotency_key)
         unknown = self._group.schema is None
         commit = self._backend.insert(self._ref, to_reader(data), mode, key)
         if unknown:
@@ -186,7 +187,7 @@ class FeatureGroup:
             None if filter is None else self.select().filter(filter)._resolved.root.filters[0].condition
         )
         table = None if keys is None else to_table(keys)
-        key = passing_key() if idempotency_key is None else idempotency_key
+        key = _write_key(idempotency_key)
         return self._backend.delete_rows(self._ref, table, condition, key)
 
     def read(
@@ -271,7 +272,7 @@ class FeatureGroup:
 
     def set_tags(self, tags: Mapping[str, str | None]) -> None:
         """Set tags; None removes one."""
-        check_tags({name: value for name, value in dict(tags).items() if value is not None})
+        tags_of({name: "" if value is None else value for name, value in dict(tags).items()})
         self._group = self._backend.set_group_tags(self.name, self.version, dict(tags))
 
     @property
@@ -302,3 +303,7 @@ class FeatureGroup:
     def __repr__(self) -> str:
         time = f", event_time={self.event_time!r}" if self.event_time else ""
         return f"FeatureGroup({self._ref}, primary_key={list(self.primary_key)}{time})"
+
+
+def _write_key(given: str | None) -> str:
+    return passing_key() if given is None else check_text("idempotency_key", given)

@@ -7,7 +7,9 @@ from typing import Literal
 
 from headrace.errors import InvalidArgument
 from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
+from headrace.model.name import check_tags
 from headrace.model.request import PointInTime
+from headrace.model.text import check_text
 
 KnownAt = Literal["event_time"] | Time | None
 EngineName = Literal["duckdb", "auto"]
@@ -20,6 +22,14 @@ def known_at_options(known_at: KnownAt) -> tuple[dt.datetime | None, bool]:
     if known_at == "event_time":
         return None, True
     return parse_time("known_at", known_at), False
+
+
+def tags_of(tags: object) -> dict[str, str]:
+    """A copy of the tags; None has none. Raises InvalidArgument unless they are text by text."""
+    checked = check_tags(tags)
+    for text in (*checked, *checked.values()):
+        check_text("tag", text)
+    return checked
 
 
 def point_in_time(
@@ -35,6 +45,8 @@ def point_in_time(
 ) -> PointInTime:
     if engine not in (None, "duckdb", "auto"):
         raise InvalidArgument(f"engine={engine!r} is refused", hint='use "duckdb" or "auto"')
+    if event_time is not None:
+        check_text("event_time", event_time)
     instant, by_row = known_at_options(known_at)
     return PointInTime(
         start=None if start is None else parse_time("start", start),

@@ -19,6 +19,7 @@ from headrace.model.query import Filter, How, Join, Limit, Select, Source, Step
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import PointInTime, ReadRequest
 from headrace.model.resolve import resolve, unknown_column
+from headrace.model.text import check_text
 from headrace.protocol import Backend
 
 if TYPE_CHECKING:
@@ -96,8 +97,7 @@ class Query:
             NameClash, KeyMismatch, Leakage, InvalidArgument.
         """
         right = other if isinstance(other, Query) else _selected(other)
-        if not isinstance(prefix, str):
-            raise InvalidArgument(f"prefix={prefix!r} is no text")
+        check_text("prefix", prefix)
         if point_in_time not in (None, True, False):
             raise InvalidArgument(
                 f"point_in_time={point_in_time!r} is refused", hint="use True, False or None"
@@ -159,10 +159,7 @@ def _selected(other: object) -> Query:
 
 
 def check_names(columns: Sequence[Any]) -> tuple[str, ...]:
-    for column in columns:
-        if not isinstance(column, str):
-            raise InvalidArgument(f"columns are named by text, not {column!r}", hint='select("a", "b")')
-    return tuple(columns)
+    return tuple(check_text("column", column, hint='select("a", "b")') for column in columns)
 
 
 def check_limit(n: int) -> int:
@@ -175,7 +172,9 @@ def pin(snapshot: int | None, timestamp: Time | None) -> dt.datetime | None:
     """The instant of `timestamp`. Raises InvalidArgument unless exactly one of both is given."""
     if (snapshot is None) == (timestamp is None):
         raise InvalidArgument("as_of takes a snapshot or a timestamp: exactly one of them")
-    if snapshot is not None and (not isinstance(snapshot, int) or isinstance(snapshot, bool) or snapshot < 0):
+    if snapshot is not None and (
+        not isinstance(snapshot, int) or isinstance(snapshot, bool) or not 0 <= snapshot < 1 << 63
+    ):
         raise InvalidArgument(f"a snapshot is a number, not {snapshot!r}")
     return None if timestamp is None else parse_time("timestamp", timestamp)
 

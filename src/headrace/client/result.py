@@ -50,8 +50,8 @@ class Result:
 
     def to_reader(self, batch_size: int = BATCH_ROWS) -> pa.RecordBatchReader:
         """The rows in batches of at most `batch_size` rows, as they come, never all in memory."""
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise InvalidArgument(f"batch_size={batch_size!r} is not a positive number of rows")
+        if not isinstance(batch_size, int) or not 0 < batch_size < 1 << 63:
+            raise InvalidArgument(f"a batch is a number of rows from 1, not {batch_size!r}")
         source = [self._backend.stream(self._prepared, self._spine)]
         batches = _sliced(source, batch_size)
         # As the interpreter ends, Arrow lets go of no iterator, and DuckDB complains of each session still held.

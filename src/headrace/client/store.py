@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from headrace.client.feature_group import FeatureGroup
 from headrace.client.feature_view import FeatureView
+from headrace.client.options import tags_of
 from headrace.client.query import Query, check_names
 from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
 from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
-from headrace.model.name import check_name, check_tags
+from headrace.model.name import check_name
+from headrace.model.text import check_text
 from headrace.protocol import Backend
 
 
@@ -154,10 +156,11 @@ class FeatureStore:
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureGroup]:
         """Every version, by name; `name` is a glob such as "weather*", and all `tags` must match."""
-        return [FeatureGroup(self._backend, g) for g in self._backend.list_groups(name, check_tags(tags))]
+        return [FeatureGroup(self._backend, g) for g in self._backend.list_groups(_glob(name), tags_of(tags))]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
+        check_name("feature group", name)
         self._backend.delete_group(name, _version(version), force)
 
     def create_feature_view(
@@ -221,10 +224,11 @@ class FeatureStore:
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureView]:
         """Every version, by name; `name` is a glob, and all `tags` must match."""
-        return [FeatureView(self._backend, v) for v in self._backend.list_views(name, check_tags(tags))]
+        return [FeatureView(self._backend, v) for v in self._backend.list_views(_glob(name), tags_of(tags))]
 
     def delete_feature_view(self, name: str, version: int) -> None:
         """Raises NotFound."""
+        check_name("feature view", name)
         self._backend.delete_view(name, _version(version))
 
     def close(self) -> None:
@@ -267,8 +271,8 @@ def _definition(
         ("created_time", created_time),
         ("tie_breaker", tie_breaker),
     ):
-        if not isinstance(column, str | None):
-            raise InvalidArgument(f"{what} names a column, and {column!r} is no text")
+        if column is not None:
+            check_text(what, column)
     return GroupDefinition(
         name=check_name("feature group", name),
         version=version,
@@ -281,8 +285,8 @@ def _definition(
         tie_breaker=tie_breaker,
         event_time_unit=event_time_unit,
         change_feed=change_feed,
-        description=description,
-        tags=check_tags(tags),
+        description=check_text("description", description),
+        tags=tags_of(tags),
     )
 
 
@@ -308,8 +312,8 @@ def _view_definition(
         version=version,
         query=query._model,
         labels=check_names(labels),
-        description=description,
-        tags=check_tags(tags),
+        description=check_text("description", description),
+        tags=tags_of(tags),
     )
 
 
@@ -324,6 +328,10 @@ def _schema(schema: object) -> pa.Schema | None:
             hint='such as pa.schema({"id": pa.int64()})',
         )
     return schema
+
+
+def _glob(name: object) -> str | None:
+    return None if name is None else check_text("name", name)
 
 
 def _version(version: object) -> int:

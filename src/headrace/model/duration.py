@@ -69,15 +69,6 @@ def parse_min_age(value: Duration | None) -> int | None:
     return None if value is None else parse_duration("min_age", value)
 
 
-def check_ages(where: str, max_age: int | None, min_age: int | None) -> None:
-    """Raises InvalidArgument where no row can be old enough and young enough."""
-    if max_age not in (None, UNLIMITED) and min_age is not None and min_age > max_age:
-        raise InvalidArgument(
-            f"{where}: nothing is at least {format_duration(min_age)} and at most {format_duration(max_age)} old",
-            hint="min_age must not be greater than max_age, or ttl",
-        )
-
-
 def format_duration(micros: int | None) -> str:
     """The shortest text that `parse_duration` reads back: `5400000000` → `"90m"`."""
     if micros is None:

@@ -145,7 +145,7 @@ def to_value(given: Any) -> Value:
     if isinstance(given, float):
         return Value("float", repr(given))
     if isinstance(given, str):
-        return Value("str", check_text("a text to compare with", given))
+        return Value("str", check_text("value", given))
     if isinstance(given, bytes):
         return Value("bytes", given.hex())
     if isinstance(given, dt.datetime):
@@ -206,7 +206,7 @@ class Column:
         """SQL LIKE: `%` is any text, `_` any character."""
         if not isinstance(pattern, str):
             raise InvalidArgument(f"like() takes a pattern as text, not {pattern!r}")
-        return Column(Like(self._ref(), check_text("a pattern", pattern)))
+        return Column(Like(self._ref(), check_text("pattern", pattern)))
 
     def is_null(self) -> Column:
         """True where there is no value."""

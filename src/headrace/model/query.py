@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,13 +11,19 @@ from headrace.model.expression import Condition
 
 How = Literal["left", "inner"]
 
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What crosses the wire as a number: a larger one is refused there, because nothing behind it holds more bits."""
+
+Instant = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+"""A time that crosses the wire says its zone."""
+
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     """A feature group (`weather@v1`), newest or pinned to one snapshot of its table."""
 
     group: str
-    snapshot: int | None = None
-    timestamp: dt.datetime | None = None
+    snapshot: Int64 | None = None
+    timestamp: Instant | None = None
 
 
 class Select(msgspec.Struct, frozen=True, tag_field="step", tag="select"):
@@ -40,13 +46,13 @@ class Join(msgspec.Struct, frozen=True, tag_field="step", tag="join", omit_defau
     on: tuple[tuple[str, str], ...] | None = None
     how: How = "left"
     prefix: str = ""
-    max_age: int | None = None
-    min_age: int | None = None
+    max_age: Int64 | None = None
+    min_age: Int64 | None = None
     point_in_time: bool | None = None
 
 
 class Limit(msgspec.Struct, frozen=True, tag_field="step", tag="limit"):
-    rows: int
+    rows: Int64
 
 
 Step = Select | Filter | Join | Limit

@@ -7,9 +7,20 @@ from typing import Literal
 
 import msgspec
 
-from headrace.model.query import Query
+from headrace.errors import InvalidArgument
+from headrace.model.query import Instant, Int64, Query
 
 ReadKind = Literal["query", "training", "batch"]
+
+
+def _check_times(**times: dt.datetime | None) -> None:
+    """Raises InvalidArgument for a time that is none of the calendar once it is told in UTC."""
+    for name, time in times.items():
+        try:
+            if time is not None:
+                time.astimezone(dt.UTC)
+        except OverflowError:
+            raise InvalidArgument(f"{name}={time} is outside the years 1 to 9999") from None
 
 
 class PointInTime(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,15 +30,18 @@ class PointInTime(msgspec.Struct, frozen=True, omit_defaults=True):
     `known_at`, or, with `known_at_event_time`, by the time of the spine row.
     """
 
-    start: dt.datetime | None = None
-    end: dt.datetime | None = None
+    start: Instant | None = None
+    end: Instant | None = None
     event_time: str | None = None
-    as_of: dt.datetime | None = None
-    known_at: dt.datetime | None = None
+    as_of: Instant | None = None
+    known_at: Instant | None = None
     known_at_event_time: bool = False
-    max_age: int | None = None
-    min_age: int | None = None
+    max_age: Int64 | None = None
+    min_age: Int64 | None = None
     engine: Literal["duckdb", "auto"] | None = None
+
+    def __post_init__(self) -> None:
+        _check_times(start=self.start, end=self.end, as_of=self.as_of, known_at=self.known_at)
 
 
 class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -45,10 +59,13 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     labels: tuple[str, ...] = ()
     point_in_time: PointInTime = PointInTime()
     latest: bool = False
-    limit: int | None = None
+    limit: Int64 | None = None
     spine_schema: bytes | None = None
-    now: dt.datetime | None = None
+    now: Instant | None = None
     locations: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        _check_times(now=self.now)
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 import pyarrow as pa
 
 from headrace.errors import InvalidArgument, KeyMismatch, Leakage, NameClash, SchemaMismatch, UnknownColumn
+from headrace.model.age import check_ages
 from headrace.model.coerce import coerce
 from headrace.model.definition import Group, GroupDefinition
-from headrace.model.duration import check_ages
 from headrace.model.expression import Condition, Ref, columns_of
 from headrace.model.query import Filter, How, Join, Limit, Query, Select, Source
 from headrace.model.types import key_family
@@ -245,7 +245,7 @@ def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
     definition, ref = side.definition, side.definition.ref
     if join.how not in ("left", "inner"):
         raise InvalidArgument(f"join with {ref}: how={join.how!r} is refused", hint='use "left" or "inner"')
-    check_ages(f"join with {ref}", join.max_age, join.min_age)
+    check_ages(f"join with {ref}", "max_age", join.max_age, join.min_age)
     if join.point_in_time and definition.event_time is None:
         raise InvalidArgument(f"join with {ref}: it has no event time, so it cannot be joined point in time")
     index = len(state.sides)

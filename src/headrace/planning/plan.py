@@ -10,6 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch, UnknownColumn
+from headrace.model.age import check_ages
 from headrace.model.duration import UNLIMITED, from_micros, to_micros
 from headrace.model.expression import And, Compare, Condition, Ref, Value, columns_of
 from headrace.model.query import How
@@ -98,6 +99,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         KeyMismatch, NameClash, SchemaMismatch, UnknownColumn: a spine that does not fit the query.
     """
     options = request.point_in_time
+    check_ages("the call", "max_age", options.max_age, options.min_age)
     if options.start is not None and options.end is not None and options.start > options.end:
         raise InvalidArgument(f"start={options.start.isoformat()} is after end={options.end.isoformat()}")
     spine = None if spine_schema is None else _spine(request, resolved, spine_schema)

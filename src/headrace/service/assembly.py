@@ -6,17 +6,20 @@ as they were given, whatever their types, because they never pass through it.
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.errors import KeyMismatch, SchemaMismatch
+from headrace.errors import InvalidArgument, KeyMismatch, SchemaMismatch
 from headrace.model.duration import to_micros
 from headrace.model.types import decoded, decoded_type, without_views
 from headrace.planning.duckdb_sql import SPINE_ROW, SPINE_TIME, Program, spine_columns
 from headrace.planning.plan import Plan
 
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_FIRST = to_micros(dt.datetime.min.replace(tzinfo=dt.UTC))
+_LAST = to_micros(dt.datetime.max.replace(tzinfo=dt.UTC))
 
 
 def engine_spine(plan: Plan, spine: pa.Table) -> tuple[pa.Table, bool]:
@@ -45,21 +48,23 @@ def _instants(name: str, column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.int64()), False
-    if pa.types.is_date(kind):
-        return column.cast(pa.date32()).cast(pa.timestamp("us")).cast(pa.int64()), False
-    ticks = column.cast(pa.int64())
-    per_second = _PER_SECOND[kind.unit]
-    if per_second <= 1_000_000:
-        try:
-            return pc.multiply_checked(ticks, 1_000_000 // per_second), False
-        except pa.ArrowInvalid:
-            raise SchemaMismatch(
-                f"spine: {name!r} holds a time too far away to compare with others"
-            ) from None
-    micros = pc.divide(ticks, 1000)
-    if pc.all(pc.equal(pc.multiply(micros, 1000), ticks)).as_py() is not False:
-        return micros, False
-    return ticks, True
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        ticks = column.cast(pa.int64())
+        micros = pc.divide(ticks, 1000)
+        if pc.all(pc.equal(pc.multiply(micros, 1000), ticks)).as_py() is not False:
+            return micros, False
+        return ticks, True
+    try:
+        if pa.types.is_date(kind):
+            column = column.cast(pa.date32()).cast(pa.timestamp("us"))
+        micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        found = pc.min_max(micros).as_py()
+        near = found["min"] is None or _FIRST <= found["min"] <= found["max"] <= _LAST
+    except pa.ArrowInvalid:
+        near = False
+    if not near:
+        raise InvalidArgument(f"spine: event time {name!r} holds a time outside the years 1 to 9999")
+    return micros, False
 
 
 def _comparable(name: str, column: pa.ChunkedArray, key: pa.DataType | None) -> pa.ChunkedArray:
@@ -67,6 +72,13 @@ def _comparable(name: str, column: pa.ChunkedArray, key: pa.DataType | None) -> 
         column = pa.chunked_array([decoded(chunk) for chunk in column.chunks], decoded_type(column.type))
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float32())
+    if pa.types.is_decimal256(column.type):
+        try:
+            return column.cast(pa.decimal128(38, column.type.scale))
+        except pa.ArrowInvalid:
+            raise KeyMismatch(
+                f"spine: {name!r} has more than 38 digits, which no stored decimal has"
+            ) from None
     if pa.types.is_null(column.type) and key is not None:
         return column.cast(key)
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":

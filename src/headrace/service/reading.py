@@ -18,6 +18,7 @@ from headrace.errors import (
     HeadraceError,
     InvalidArgument,
     NotFound,
+    SchemaMismatch,
 )
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
@@ -119,9 +120,15 @@ class Reader:
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
         planned = self._planned(prepared.request)
-        if (spine is None) != (planned.plan.spine is None):
+        expected = planned.plan.spine
+        if (spine is None) != (expected is None):
             raise InvalidArgument(
                 "the read was prepared with a spine and run without, or the other way round"
+            )
+        if spine is not None and expected is not None and spine.schema != expected.schema:
+            raise SchemaMismatch(
+                "the spine has other columns, or of other types, than the one that the read was prepared for",
+                hint="prepare the read with this spine",
             )
         return Running(self, planned, spine, (part, parts))
 

@@ -13,14 +13,22 @@ from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
-from headrace.errors import HeadraceError, InvalidArgument, InvalidName, OutcomeUnknown
+from headrace.errors import (
+    CorruptTable,
+    HeadraceError,
+    InvalidArgument,
+    InvalidName,
+    NotFound,
+    OutcomeUnknown,
+    Unsupported,
+)
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX
+from headrace.model.age import check_ages
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
-from headrace.model.duration import UNLIMITED, check_ages
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
-from headrace.model.query import groups_of
+from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import check_labels, resolve
 from headrace.protocol import InsertMode
@@ -102,10 +110,10 @@ class ProjectStore:
         check_definition(definition)
         stored = None if schema is None else declared_schema(definition, schema)
         location = self._store.storage.new_location(self._project, definition.name)
-        if stored is not None:
-            # Before its group, so that nobody finds a group without the schema that it was declared with.
-            self._store.log(location).create(stored, definition.partition_by, definition.change_feed)
         try:
+            if stored is not None:
+                # Before its group, so that nobody finds a group without the schema that it was declared with.
+                self._store.log(location).create(stored, definition.partition_by, definition.change_feed)
             made = self._store.registry.create_group(
                 self._project, msgspec.structs.replace(definition, location=location)
             )
@@ -120,7 +128,8 @@ class ProjectStore:
         return self._with_schema(self._store.registry.get_group(self._project, name, version))
 
     def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
-        return [self._with_schema(d) for d in self._store.registry.list_groups(self._project, name, tags)]
+        found = self._store.registry.list_groups(self._project, name, tags)
+        return [group for definition in found if (group := self._listed(definition)) is not None]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
         gone = self._store.registry.delete_group(self._project, name, version, force)
@@ -141,6 +150,10 @@ class ProjectStore:
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
         write_id = _write_id(idempotency_key)
+        if condition is not None:
+            # As a query on the group, so that a filter deletes what it would show, and is refused where it shows none.
+            group = self.get_group(*parse_reference(ref))
+            resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
@@ -191,9 +204,26 @@ class ProjectStore:
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
         log = self._store.log(definition.location)
-        newest = log.newest()
-        told = msgspec.structs.replace(definition, location=log.uri)
-        return Group(told, None if newest is None else newest.schema)
+        try:
+            newest = log.newest()
+        except HeadraceError:
+            deleted = self._reader.deleted([definition])
+            if deleted is not None:
+                raise deleted from None
+            raise
+        return Group(_told(definition, log), None if newest is None else newest.schema)
+
+    def _listed(self, definition: GroupDefinition) -> Group | None:
+        """The group, without a schema if its table cannot be read: a broken one hides no others.
+
+        None if it was deleted meanwhile.
+        """
+        try:
+            return self._with_schema(definition)
+        except NotFound:
+            return None
+        except (CorruptTable, Unsupported):
+            return Group(_told(definition, self._store.log(definition.location)), None)
 
     def _remove(self, location: str) -> None:
         self._store.forget(location)
@@ -208,6 +238,11 @@ class ProjectStore:
             if deleted is not None:
                 self._remove(definition.location)  # the write may have made the folder anew
                 raise deleted
+
+
+def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
+    """The definition with where its table lies in full."""
+    return msgspec.structs.replace(definition, location=log.uri)
 
 
 def _write_id(idempotency_key: str) -> str:
@@ -239,11 +274,7 @@ def check_definition(definition: GroupDefinition) -> None:
         for role in ("ttl", "min_age", "event_time_unit"):
             if getattr(d, role) is not None:
                 raise InvalidArgument(f"feature group {d.name}: {role} needs an event_time")
-    for role in ("ttl", "min_age"):
-        age = getattr(d, role)
-        if age is not None and not 0 <= age < 1 << 62 and (role, age) != ("ttl", UNLIMITED):
-            raise InvalidArgument(f"feature group {d.name}: {role} of {age} microseconds is no age")
-    check_ages(f"feature group {d.name}", d.ttl, d.min_age)
+    check_ages(f"feature group {d.name}", "ttl", d.ttl, d.min_age)
     if d.event_time_unit not in (None, "s", "ms", "us", "ns"):
         raise InvalidArgument(
             f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"
