@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 import pyarrow as pa
 
+from headrace.calls import Calls
 from headrace.errors import HeadraceError, InternalError, error_types
 from headrace.model.definition import (
     Commit,
@@ -61,6 +62,9 @@ class Backend(Protocol):
     Every method raises errors of `headrace.errors` and nothing else. Reads see every commit made before they
     were prepared. Writes are atomic. All methods may be called from several threads.
     """
+
+    calls: Calls
+    """Every call is counted there, and what else must not be cut off by the end of the program."""
 
     @property
     def service_version(self) -> str:

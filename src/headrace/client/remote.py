@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+import weakref
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from typing import TypeVar
@@ -15,12 +16,12 @@ import pyarrow.flight as fl
 from msgspec.json import Decoder
 
 from headrace import protocol
+from headrace.calls import Calls, counted
 from headrace.client.address import Address, diagnose
 from headrace.errors import (
     Cancelled,
     HeadraceError,
     InternalError,
-    InvalidArgument,
     OutcomeUnknown,
     PermissionDenied,
     Timeout,
@@ -54,6 +55,7 @@ _TRANSLATED: tuple[tuple[type[Exception], type[HeadraceError]], ...] = (
 )
 
 
+@counted
 class RemoteBackend:
     """Calls a service.
 
@@ -66,8 +68,10 @@ class RemoteBackend:
         self._address = address
         self._project = project
         self._timeout = timeout
-        self._closed = False
+        self.calls = Calls()
         self._client = address.connect()
+        # Called as the program ends, too.
+        self._ending = weakref.finalize(self, _close, self.calls, self._client)
         hello = protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project)
         self.service_version = self._ask("hello", hello, _HELLO).version
 
@@ -132,7 +136,7 @@ class RemoteBackend:
 
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
         schema = pa.ipc.read_schema(pa.py_buffer(prepared.schema_ipc))
-        return pa.RecordBatchReader.from_batches(schema, self._batches(prepared, spine))
+        return pa.RecordBatchReader.from_batches(schema, self.calls.steps(self._batches(prepared, spine)))
 
     def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
         if spine is not None or len(prepared.tickets) == 1:
@@ -159,14 +163,13 @@ class RemoteBackend:
             raise  # the service had not all rows, and so committed none
 
     def close(self) -> None:
-        self._closed = True
-        self._client.close()
+        self._ending()
 
     def _fetch(self, ticket: bytes) -> pa.Table:
         with self._call(None) as options:
             return self._client.do_get(fl.Ticket(ticket), options).read_all()
 
-    def _batches(self, prepared: Prepared, spine: pa.Table | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, prepared: Prepared, spine: pa.Table | None) -> Generator[pa.RecordBatch, None, None]:
         if spine is not None:
             yield from self._exchange(prepared, spine)
             return
@@ -248,8 +251,6 @@ class RemoteBackend:
 
     @contextlib.contextmanager
     def _call(self, timeout: float | None) -> Iterator[fl.FlightCallOptions]:
-        if self._closed:
-            raise InvalidArgument("the store is closed", hint="connect again")
         request_id = uuid.uuid4().hex[:16]
         headers = [
             (protocol.VERSION_HEADER.encode(), str(protocol.PROTOCOL_VERSION).encode()),
@@ -275,6 +276,13 @@ class RemoteBackend:
             if isinstance(error, kind):
                 return ours(f"{service}: {error}", request_id=request_id)
         return InternalError(f"{service} failed: {error}", request_id=request_id)
+
+
+def _close(calls: Calls, client: fl.FlightClient) -> None:
+    """In a fork nothing is, for the connections are the parent's."""
+    if calls.is_ours:
+        calls.close()
+        client.close()
 
 
 class _Source:

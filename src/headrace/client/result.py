@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
 
-from headrace.errors import Cancelled, InvalidArgument, MissingDependency
+from headrace.errors import InvalidArgument, MissingDependency
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
 from headrace.protocol import BATCH_ROWS, Backend
@@ -52,10 +51,7 @@ class Result:
         """The rows in batches of at most `batch_size` rows, as they come, never all in memory."""
         if not isinstance(batch_size, int) or not 0 < batch_size < 1 << 63:
             raise InvalidArgument(f"a batch is a number of rows from 1, not {batch_size!r}")
-        source = [self._backend.stream(self._prepared, self._spine)]
-        batches = _sliced(source, batch_size)
-        # As the interpreter ends, Arrow lets go of no iterator, and DuckDB complains of each session still held.
-        weakref.finalize(batches, source.clear)
+        batches = _sliced(self._backend.stream(self._prepared, self._spine), batch_size)
         return pa.RecordBatchReader.from_batches(self.schema, batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -63,7 +59,8 @@ class Result:
 
     def to_pandas(self, dtype_backend: DtypeBackend = "pyarrow") -> pd.DataFrame:
         """A pandas frame: Arrow types by default, which keep nulls, decimals and dates at no cost."""
-        return _to_pandas(self.to_arrow(), dtype_backend)
+        with self._backend.calls.one():
+            return _to_pandas(self.to_arrow(), dtype_backend)
 
     def to_df(self) -> pd.DataFrame:
         """`to_pandas` by Feast's name."""
@@ -71,7 +68,8 @@ class Result:
 
     def to_polars(self) -> pl.DataFrame:
         """A polars frame."""
-        return _to_polars(self.to_arrow())
+        with self._backend.calls.one():
+            return _to_polars(self.to_arrow())
 
     def head(self, n: int = 10) -> Result:
         """The same read, of at most `n` rows."""
@@ -96,15 +94,16 @@ class Result:
             )
         if to not in ("pandas", "polars", "arrow"):
             raise InvalidArgument(f"to={to!r} is refused", hint='use "pandas", "polars" or "arrow"')
-        table = self.to_arrow()
-        x, y = table.select(list(self._prepared.features)), table.select(list(self._prepared.labels))
-        if to == "arrow":
-            return x, y.column(0) if y.num_columns == 1 else y
-        if to == "polars":
-            features, labels = _to_polars(x), _to_polars(y)
-            return features, labels.to_series(0) if labels.width == 1 else labels
-        frame = _to_pandas(y, "pyarrow")
-        return _to_pandas(x, "pyarrow"), frame.iloc[:, 0] if y.num_columns == 1 else frame
+        with self._backend.calls.one():
+            table = self.to_arrow()
+            x, y = table.select(list(self._prepared.features)), table.select(list(self._prepared.labels))
+            if to == "arrow":
+                return x, y.column(0) if y.num_columns == 1 else y
+            if to == "polars":
+                features, labels = _to_polars(x), _to_polars(y)
+                return features, labels.to_series(0) if labels.width == 1 else labels
+            frame = _to_pandas(y, "pyarrow")
+            return _to_pandas(x, "pyarrow"), frame.iloc[:, 0] if y.num_columns == 1 else frame
 
     def explain(self) -> str:
         """How it is run, for people."""
@@ -120,19 +119,10 @@ def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> R
     return Result(backend, backend.prepare(request), spine)
 
 
-def _sliced(source: list[pa.RecordBatchReader], rows: int) -> Iterator[pa.RecordBatch]:
-    """The batches of the one reader in `source`, cut. That it is taken away meanwhile is not the end of its rows."""
-    while source:
-        try:
-            batch = source[0].read_next_batch()
-        except StopIteration:
-            return
+def _sliced(batches: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)
-    raise Cancelled(
-        "the program is ending, and the result was not read to its end",
-        hint="wait for the threads that read before the program ends",
-    )
 
 
 def _to_pandas(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ class Engine:
             config["memory_limit"] = memory_limit
         if threads is not None:
             config["threads"] = threads
+        self._sessions: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
         try:
             self._instance: duckdb.DuckDBPyConnection | None = duckdb.connect(config=config)
             self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
@@ -120,21 +122,35 @@ class Engine:
     def open(self) -> Session:
         if self._instance is None:
             raise InvalidArgument("the store is closed", hint="connect again")
-        return Session(self._instance.cursor())
+        session = Session(self._instance.cursor())
+        self._sessions[id(session)] = session
+        return session
+
+    def interrupt(self) -> None:
+        """Stop what all sessions run."""
+        for session in self._open_sessions():
+            session.interrupt()
 
     def close(self) -> None:
+        """Close all sessions, which must not be running, and the instance."""
+        for session in self._open_sessions():
+            session.close()
         # Let go of it, too: what still refers to the engine at the interpreter's end would keep it from ending well.
         if self._instance is not None:
             self._instance.close()
             self._instance = None
+
+    def _open_sessions(self) -> list[Session]:
+        found = [ref() for ref in self._sessions.valuerefs()]
+        return [session for session in found if session is not None]
 
 
 class Session:
     """One connection: temporary tables and registered Arrow data are its own, and go with it."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-        self._closed = False
+        self._held: duckdb.DuckDBPyConnection | None = connection
+        self._reader: pa.RecordBatchReader | None = None
         self._lock = threading.Lock()
 
     def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
@@ -158,20 +174,30 @@ class Session:
     def stream(self, sql: str, batch_rows: int) -> pa.RecordBatchReader:
         """The result as it is made. Errors on the way come out as DuckDB's: read it under `translated`."""
         with translated():
-            return self._connection.sql(sql).to_arrow_reader(batch_rows)
+            self._reader = self._connection.sql(sql).to_arrow_reader(batch_rows)
+            return self._reader
 
     def interrupt(self) -> None:
         """Stop what the session runs; from any thread."""
         with self._lock:
-            if not self._closed:
-                self._connection.interrupt()
+            if self._held is not None:
+                self._held.interrupt()
 
     def close(self) -> None:
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._connection.close()
-                del self._connection
+            if self._held is not None:
+                # A reader holds the connection, too.
+                if self._reader is not None:
+                    self._reader.close()
+                    self._reader = None
+                self._held.close()
+                self._held = None
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        if self._held is None:
+            raise Cancelled("the store was closed meanwhile", hint="connect again")
+        return self._held
 
 
 @contextlib.contextmanager

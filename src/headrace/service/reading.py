@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 import msgspec
 import pyarrow as pa
 
+from headrace.calls import Calls
 from headrace.engine.duck import Engine, Session, translated
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
@@ -61,11 +62,13 @@ class Reader:
 
     def __init__(
         self,
+        calls: Calls,
         engine: Engine,
         keys: KeyIndex,
         table: Callable[[str, int | None], tuple[GroupDefinition, DeltaLog]],
         view: Callable[[str, int | None], ViewDefinition],
     ) -> None:
+        self.calls = calls
         self.engine = engine
         self._table = table
         self._view = view
@@ -284,6 +287,9 @@ class Running:
 
     def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
         """The rows as they are made. Once only; closing the iterator stops the work."""
+        return self._reader.calls.steps(self._batches(batch_rows))
+
+    def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
         with self._ending():
             known = self._reader.known(self._planned)
             if known is None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Self
 
 import msgspec
 import pyarrow as pa
 
+from headrace.calls import Calls, counted
 from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
@@ -43,14 +46,14 @@ _KEPT_LOGS = 256
 
 
 class Store:
-    """Opens the parts that `config` names. Close it after use."""
+    """Opens the parts that `config` names. Close it after use; the end of the program closes it, too."""
 
     def __init__(self, config: StoreConfig) -> None:
         self.storage = LocalStorage(config.root)
         self._registry = Registry.open(config.registry)
         if config.registry != config.own_registry:
             config.foreign_registry.write_text(f"{self._registry.address}\n")
-        self._closed = False
+        self.calls = Calls()
         self.engine = Engine(
             memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill
         )
@@ -59,6 +62,8 @@ class Store:
         self._logs: Kept[DeltaLog] = Kept(_KEPT_LOGS)
         self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
         self._lock = threading.Lock()
+        # Called as the program ends, too.
+        self._ending = weakref.finalize(self, _close, self.calls, self.engine, self._registry, self.storage)
 
     def log(self, location: str) -> DeltaLog:
         """The table at a location; one object each, so that what it has read of the log is kept."""
@@ -81,15 +86,12 @@ class Store:
 
     @property
     def registry(self) -> Registry:
-        if self._closed:
-            raise InvalidArgument("the store is closed", hint="connect again")
+        self.calls.check()
         return self._registry
 
     def close(self) -> None:
-        self._closed = True
-        self.engine.close()
-        self._registry.close()
-        self.storage.close()
+        """Stop the reads under way, wait for them, and let go of everything."""
+        self._ending()
 
     def __enter__(self) -> Self:
         return self
@@ -98,13 +100,25 @@ class Store:
         self.close()
 
 
+def _close(calls: Calls, engine: Engine, registry: Registry, storage: LocalStorage) -> None:
+    """Every part, even if another cannot be closed; in a fork none, for they are the parent's."""
+    if calls.is_ours:
+        with contextlib.ExitStack() as parts:
+            parts.callback(storage.close)
+            parts.callback(registry.close)
+            if calls.close(engine.interrupt):
+                engine.close()
+
+
+@counted
 class ProjectStore:
     """One project of a store; a `headrace.protocol.Backend`."""
 
     def __init__(self, store: Store, project: str) -> None:
         self._store = store
         self._project = project
-        self._reader = Reader(store.engine, store.keys, self._table, self.get_view)
+        self.calls = store.calls
+        self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
