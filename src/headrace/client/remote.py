@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 import weakref
 from collections.abc import Generator, Iterator
@@ -70,8 +71,10 @@ class RemoteBackend:
         self._timeout = timeout
         self.calls = Calls()
         self._client = address.connect()
+        self._connections = [self._client]
+        self._lock = threading.Lock()
         # Called as the program ends, too.
-        self._ending = weakref.finalize(self, _close, self.calls, self._client)
+        self._ending = weakref.finalize(self, _close, self.calls, self._connections)
         hello = protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), project)
         self.service_version = self._ask("hello", hello, _HELLO).version
 
@@ -139,14 +142,13 @@ class RemoteBackend:
         return pa.RecordBatchReader.from_batches(schema, self.calls.steps(self._batches(prepared, spine)))
 
     def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
-        if spine is not None or len(prepared.tickets) == 1:
-            return (
-                self.stream(prepared, spine).read_all()
-                if spine is not None
-                else self._fetch(prepared.tickets[0])
-            )
-        with ThreadPoolExecutor(len(prepared.tickets)) as threads:
-            return pa.concat_tables(threads.map(self._fetch, prepared.tickets))
+        if spine is not None:
+            return self.stream(prepared, spine).read_all()
+        if len(prepared.tickets) == 1:
+            return self._fetch(prepared.tickets[0], self._client)
+        clients = self._clients(len(prepared.tickets))
+        with ThreadPoolExecutor(len(clients)) as threads:
+            return pa.concat_tables(threads.map(self._fetch, prepared.tickets, clients))
 
     def insert(
         self, ref: str, rows: pa.RecordBatchReader, mode: protocol.InsertMode, idempotency_key: str
@@ -165,9 +167,16 @@ class RemoteBackend:
     def close(self) -> None:
         self._ending()
 
-    def _fetch(self, ticket: bytes) -> pa.Table:
+    def _clients(self, number: int) -> list[fl.FlightClient]:
+        """A connection for each of several streams: one thread works for each, and encrypts."""
+        with self._lock:
+            while len(self._connections) < number:
+                self._connections.append(self._address.connect())
+            return self._connections[:number]
+
+    def _fetch(self, ticket: bytes, client: fl.FlightClient) -> pa.Table:
         with self._call(None) as options:
-            return self._client.do_get(fl.Ticket(ticket), options).read_all()
+            return client.do_get(fl.Ticket(ticket), options).read_all()
 
     def _batches(self, prepared: Prepared, spine: pa.Table | None) -> Generator[pa.RecordBatch, None, None]:
         if spine is not None:
@@ -278,11 +287,12 @@ class RemoteBackend:
         return InternalError(f"{service} failed: {error}", request_id=request_id)
 
 
-def _close(calls: Calls, client: fl.FlightClient) -> None:
+def _close(calls: Calls, clients: list[fl.FlightClient]) -> None:
     """In a fork nothing is, for the connections are the parent's."""
     if calls.is_ours:
         calls.close()
-        client.close()
+        for client in clients:
+            client.close()
 
 
 class _Source:
