@@ -37,7 +37,7 @@ class Measurement:
 def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Measurement:
     """Run every case once, compare what they gave, then time `runs` rounds of all of them.
 
-    The order turns round after every round, so that no case always follows the same one. Of a case whose
+    Of a case whose
     processes are always fresh the first run counts as any other.
 
     Raises:
@@ -62,7 +62,7 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
         for number in range(1, runs + 1):
             tell(f"round {number} of {runs}")
             turn = []
-            for case in measured if number % 2 else reversed(measured):
+            for case in _turn(measured, number):
                 if case.name in warm:
                     turn.append(warm[case.name].run(number))
                 elif number < runs:
@@ -72,6 +72,15 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
         elsewhere = used.elsewhere()
         counts = {r.case.name: r.done for r in repeated}
     return Measurement(tuple(samples), elsewhere, counts)
+
+
+def _turn(cases: Sequence[Case], number: int) -> list[Case]:
+    """The order of a round: each case is at each place in turn, and none follows itself.
+
+    Who runs twice in a row finds the memory that it just had, where others must be given theirs anew.
+    """
+    first = (number - 1) % len(cases) if len(cases) > 2 else 0
+    return [*cases[first:], *cases[:first]]
 
 
 def agree(cases: Iterable[Case], samples: Iterable[Sample]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def right(tmp_path: Path) -> Path:
     return lake(tmp_path / "right", ROWS)
 
 
-def test_cases_run_in_turns_and_the_order_alternates(right: Path) -> None:
+def test_cases_run_in_turns(right: Path) -> None:
     samples = measure(cases(right, right), 3, lambda text: None).samples
     order = [(s.number, s.case) for s in samples]
     assert order == [
@@ -47,14 +48,26 @@ def test_cases_run_in_turns_and_the_order_alternates(right: Path) -> None:
         (0, "embedded"),
         (1, "by hand"),
         (1, "embedded"),
-        (2, "embedded"),
         (2, "by hand"),
+        (2, "embedded"),
         (3, "by hand"),
         (3, "embedded"),
     ]
     assert [s.first for s in samples] == [True] * 2 + [False] * 6
     assert all(s.checksum == samples[0].checksum for s in samples)
     assert samples[0].peak is not None
+
+
+def test_each_case_is_at_each_place_and_none_follows_itself(right: Path) -> None:
+    hand, embedded = cases(right, right)
+    three = [hand, embedded, dataclasses.replace(hand, name="by hand again")]
+    samples = measure(three, 6, lambda text: None).samples
+    order = [s.case for s in samples]
+    assert all(one != other for one, other in itertools.pairwise(order))
+    rounds = [order[start : start + 3] for start in range(3, len(order), 3)]
+    assert len(rounds) == 6
+    for place in range(3):
+        assert {one[place] for one in rounds} == {case.name for case in three}
 
 
 def test_a_wrong_result_is_refused(right: Path, tmp_path: Path) -> None:
