@@ -48,7 +48,10 @@ class Result:
         return self._backend.read(self._prepared, self._spine)
 
     def to_reader(self, batch_size: int = BATCH_ROWS) -> pa.RecordBatchReader:
-        """The rows in batches of at most `batch_size` rows, as they come, never all in memory."""
+        """The rows in batches of at most `batch_size` rows, as they come, never all in memory.
+
+        The work for a reader that is left early stops when nothing refers to it any more.
+        """
         if not isinstance(batch_size, int) or not 0 < batch_size < 1 << 63:
             raise InvalidArgument(f"a batch is a number of rows from 1, not {batch_size!r}")
         batches = _sliced(self._backend.stream(self._prepared, self._spine), batch_size)
