@@ -204,3 +204,7 @@ def test_help(arguments: list[str], command: Command) -> None:
     told = command(*arguments)
     assert (told.code, told.err) == (0, "")
     assert " ".join(["Usage: headrace", *(a for a in arguments if a != "--help")]) in told.out
+
+
+def test_the_version(command: Command) -> None:
+    assert command("--version").lines == [f"headrace {hr.__version__}"]

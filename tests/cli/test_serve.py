@@ -131,3 +131,19 @@ def test_commands_reach_a_service_over_tls(
     assert (refused.code, refused.error["code"]) == (8, "TLS_ERROR")
     checked = command("doctor", "--store", url, "--pems-dir", ours, "--json")
     assert checked.json["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("listen", "options", "told"),
+    [
+        ("grpc://127.0.0.1", [], "names no port"),
+        ("grpc://:8815", [], "names no host"),
+        ("grpc://127.0.0.1:0", ["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "speaks TLS"),
+    ],
+)
+def test_it_does_not_listen_otherwise_than_was_meant(
+    tmp_path: Path, listen: str, options: list[str], told: str
+) -> None:
+    ran = headrace("serve", "--root", tmp_path / "lake", "--listen", listen, *options, "--json")
+    assert (ran.code, ran.error["code"]) == (2, "INVALID_ARGUMENT")
+    assert told in ran.error["message"]

@@ -17,7 +17,7 @@ import headrace as hr
 from cli.helpers import BIG, CLEAN, headrace
 
 
-def on_terminal(*arguments: object, columns: int = 100) -> tuple[int, str]:
+def on_terminal(*arguments: object, columns: int = 100, said: str = "") -> tuple[int, str]:
     """Run a command on a terminal of its own: exit code, and all that it printed there."""
     ours, theirs = pty.openpty()
     shown = bytearray()
@@ -39,6 +39,7 @@ def on_terminal(*arguments: object, columns: int = 100) -> tuple[int, str]:
         env=CLEAN | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"},
     )
     os.close(theirs)
+    os.write(ours, said.encode())
     code = process.wait(120)
     watching.join()
     os.close(ours)
@@ -82,3 +83,15 @@ def test_a_file_gets_no_progress(lake: Path, tmp_path: Path) -> None:
     ran = headrace("fv", "read", "all_big", "--output", tmp_path / "big.arrow", "--store", lake)
     assert (ran.code, ran.err) == (0, "")
     assert len(ran.lines) == 1
+
+
+def test_a_group_is_deleted_on_a_terminal_only_by_a_yes(tmp_path: Path) -> None:
+    with hr.connect(tmp_path / "lake") as store:
+        store.create_feature_group("weather", primary_key=["id"])
+        named = ("weather@v1", "--store", tmp_path / "lake")
+        code, shown = on_terminal("fg", "delete", *named, said="n\n")
+        assert (code, "all its rows" in shown) == (130, True)
+        assert len(store.list_feature_groups()) == 1
+        code, shown = on_terminal("fg", "delete", *named, "--yes")
+        assert (code, "all its rows" in shown) == (0, False)
+        assert store.list_feature_groups() == []

@@ -179,3 +179,10 @@ def test_delete(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
     assert on_own("fg", "delete", "weather@v1", "--force", "--json").json == {"deleted": "weather@v1"}
     with pytest.raises(hr.NotFound):
         own.get_feature_group("weather")
+
+
+def test_a_second_version_is_told_of(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
+    first = on_own("fg", "create", "twice", "--primary-key", "id")
+    second = on_own("fg", "create", "twice", "--primary-key", "id")
+    third = on_own("fg", "create", "twice@v3", "--primary-key", "id")
+    assert ["was there" in ran.err for ran in (first, second, third)] == [False, True, False]

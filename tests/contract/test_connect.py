@@ -44,6 +44,55 @@ def test_close_twice_is_no_error_and_use_after_it_is(target):
 
 
 @pytest.mark.parametrize(
+    ("target", "options", "told"),
+    [
+        ("localhost:8815", {}, "grpc://localhost:8815"),
+        ("127.0.0.1:18815", {}, "grpc://127.0.0.1:18815"),
+        (None, {}, "folder"),
+        (b"lake", {}, "folder"),
+        ("grpc://127.0.0.1:1/project", {}, "grpc://host:port"),
+        ("grpc+tls://127.0.0.1:1", {"tls": "ca.pem"}, "headrace.TLS"),
+        ("grpc://127.0.0.1:1", {"timeout": "5"}, "seconds"),
+    ],
+)
+def test_what_is_meant_otherwise_is_refused(tmp_path, monkeypatch, target, options, told):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(hr.InvalidArgument) as caught:
+        hr.connect(target, **options)
+    assert told in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_whose_registry_is_elsewhere_says_so(tmp_path, monkeypatch):
+    monkeypatch.delenv("HEADRACE_REGISTRY", raising=False)
+    elsewhere = f"sqlite:///{tmp_path / 'registry.db'}"
+    with hr.connect(tmp_path / "lake", registry=elsewhere) as store:
+        make_weather(store, ("JFK", "10:00", 1.0))
+    with pytest.raises(hr.InvalidArgument, match=r"registry\.db.*HEADRACE_REGISTRY"):
+        hr.connect(tmp_path / "lake")
+    with hr.connect(tmp_path / "lake", registry=elsewhere) as store:
+        assert values(store.get_feature_group("weather").read(), "temp") == [1.0]
+
+
+def test_a_store_whose_folder_was_removed_takes_no_more_writes(tmp_path):
+    with hr.connect(tmp_path / "lake") as store:
+        make_weather(store, ("JFK", "10:00", 1.0))
+        shutil.rmtree(tmp_path / "lake")
+        with pytest.raises(hr.Unavailable, match="removed"):
+            store.create_feature_group("other", primary_key=["id"])
+        with pytest.raises(hr.Unavailable, match="removed"):
+            store.list_feature_groups()
+
+
+def test_a_store_tells_what_it_is(target):
+    project = fresh("project")
+    with hr.connect(target, project=project) as store:
+        assert store.project == project
+        assert project in repr(store)
+        assert str(target) in repr(store)
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "lake",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -51,6 +54,21 @@ class TestCreate:
     def test_a_feature_group_is_a_query_of_all_its_columns(self, store, weather):
         view = store.create_feature_view("all", weather.select("origin", "seen", "temp"))
         assert sorted(values(view.training_data(), "temp")) == [1.0, 2.0]
+
+    def test_is_made_once(self, store, query):
+        made = [store.get_or_create_feature_view("delays", query, labels=["delay"]) for _ in range(2)]
+        assert [view.version for view in made] == [1, 1]
+        assert len(store.list_feature_views()) == 1
+        with pytest.raises(hr.DefinitionMismatch, match="labels"):
+            store.get_or_create_feature_view("delays", query)
+        with pytest.raises(hr.DefinitionMismatch, match="query"):
+            store.get_or_create_feature_view("delays", query.limit(5), labels=["delay"])
+        assert store.get_or_create_feature_view("delays", query, version=2).version == 2
+
+    @pytest.mark.parametrize("wrong", [None, "delays", pa.table({"a": [1]})])
+    def test_names_a_query(self, store, wrong):
+        with pytest.raises(hr.InvalidArgument, match="query"):
+            store.create_feature_view("delays", wrong)
 
     def test_versions(self, store, query):
         assert [store.create_feature_view("v", query).version for _ in range(2)] == [1, 2]
@@ -146,6 +164,26 @@ class TestTrainingAndBatchData:
         assert [(row["delay"], row["wx_temp"]) for row in rows(view.training_data(spine=spine))] == [
             (6.0, 1.0)
         ]
+
+    @pytest.mark.parametrize(
+        "time",
+        [
+            pd.Timestamp("2024-03-01T12:00"),
+            pd.Timestamp("2024-03-01T12:00", tz="UTC"),
+            pd.Timestamp("2024-03-01T07:00", tz="America/New_York"),
+        ],
+    )
+    def test_times_of_pandas(self, store, query, time):
+        view = store.create_feature_view("delays", query, labels=["delay"])
+        written = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
+        for options in ("start", "end", "known_at"):
+            expected = rows(view.training_data(**{options: written}))
+            assert rows(view.training_data(**{options: time})) == expected
+        assert view.explain(time) == view.explain(written)
+        with pytest.raises(hr.InvalidArgument, match="no time"):
+            view.training_data(end=pd.NaT)
+        with pytest.raises(hr.InvalidArgument, match="years"):
+            view.training_data(end="9999-12-31T23:59:59-02:00")
 
     def test_unknown_options_are_refused(self, store, query):
         view = store.create_feature_view("delays", query)

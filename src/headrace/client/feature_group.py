@@ -143,7 +143,7 @@ class FeatureGroup:
         Args:
             data: any frame; a reader is streamed.
             mode: "upsert" replaces rows with the same primary key and event time; "append" keeps both;
-                "overwrite" replaces all rows.
+                "overwrite" replaces all rows. A frame without rows commits nothing, whatever the mode.
             idempotency_key: names the write, so that running it again changes nothing.
 
         Raises:

@@ -50,9 +50,7 @@ class Write:
 
 
 def properties(write: Write, *, first: bool = False) -> CommitProperties:
-    """Args:
-    first: the commit is the table's first, or none.
-    """
+    """What the wheel is told of a write. With `first`, its commit is the table's first, or none."""
     metadata = {WRITE_ID: write.write_id}
     if write.unique is not None:
         metadata[UNIQUE] = str(write.unique).lower()
