@@ -377,3 +377,16 @@ class TestCutOffOnCreatedTime:
         flights = make_flights(store, (1, "10:20", "JFK", 0.0))
         view = store.create_feature_view("view", flights.join(weather.select("temp"), on="origin"))
         assert "created_time" in view.explain(known_at="event_time")
+
+
+def test_ages_that_leave_no_row_are_refused(store):
+    """Of one group, one join or one call; those of different places override each other."""
+    with pytest.raises(hr.InvalidArgument, match="at least 2h and at most 1h"):
+        store.create_feature_group("g", primary_key=["k"], event_time="t", ttl="60m", min_age="2h")
+    flights, weather = make_flights(store), make_weather(store, ("JFK", "10:00", 1.0))
+    with pytest.raises(hr.InvalidArgument, match="at least 2h"):
+        flights.select("delay").join(weather, on="origin", max_age="1h", min_age="2h")
+    view = store.create_feature_view("v", flights.select("delay").join(weather, on="origin", min_age="2h"))
+    with pytest.raises(hr.InvalidArgument, match="at least 2h"):
+        view.training_data(max_age="1h", min_age="2h")
+    assert rows(view.training_data(max_age="1h")) == []
