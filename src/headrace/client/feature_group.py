@@ -10,13 +10,13 @@ from typing import get_args
 import pyarrow as pa
 
 from headrace.client.frame import Frame, to_reader, to_table
-from headrace.client.options import tags_of
 from headrace.client.query import On, Query, check_limit, check_names, pin
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.duration import UNLIMITED, Duration, Time
 from headrace.model.expression import Column, Ref
+from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
@@ -272,7 +272,7 @@ class FeatureGroup:
 
     def set_tags(self, tags: Mapping[str, str | None]) -> None:
         """Set tags; None removes one."""
-        tags_of({name: "" if value is None else value for name, value in dict(tags).items()})
+        check_tags({name: "" if value is None else value for name, value in dict(tags).items()})
         self._group = self._backend.set_group_tags(self.name, self.version, dict(tags))
 
     @property

@@ -7,7 +7,6 @@ from typing import Literal
 
 from headrace.errors import InvalidArgument
 from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
-from headrace.model.name import check_tags
 from headrace.model.request import PointInTime
 from headrace.model.text import check_text
 
@@ -22,14 +21,6 @@ def known_at_options(known_at: KnownAt) -> tuple[dt.datetime | None, bool]:
     if known_at == "event_time":
         return None, True
     return parse_time("known_at", known_at), False
-
-
-def tags_of(tags: object) -> dict[str, str]:
-    """A copy of the tags; None has none. Raises InvalidArgument unless they are text by text."""
-    checked = check_tags(tags)
-    for text in (*checked, *checked.values()):
-        check_text("tag", text)
-    return checked
 
 
 def point_in_time(

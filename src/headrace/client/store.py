@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from headrace.client.feature_group import FeatureGroup
 from headrace.client.feature_view import FeatureView
-from headrace.client.options import tags_of
 from headrace.client.query import Query, check_names
 from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
 from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
-from headrace.model.name import check_name
+from headrace.model.name import check_name, check_tags
 from headrace.model.text import check_text
 from headrace.protocol import Backend
 
@@ -156,7 +155,9 @@ class FeatureStore:
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureGroup]:
         """Every version, by name; `name` is a glob such as "weather*", and all `tags` must match."""
-        return [FeatureGroup(self._backend, g) for g in self._backend.list_groups(_glob(name), tags_of(tags))]
+        return [
+            FeatureGroup(self._backend, g) for g in self._backend.list_groups(_glob(name), check_tags(tags))
+        ]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
@@ -224,7 +225,9 @@ class FeatureStore:
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureView]:
         """Every version, by name; `name` is a glob, and all `tags` must match."""
-        return [FeatureView(self._backend, v) for v in self._backend.list_views(_glob(name), tags_of(tags))]
+        return [
+            FeatureView(self._backend, v) for v in self._backend.list_views(_glob(name), check_tags(tags))
+        ]
 
     def delete_feature_view(self, name: str, version: int) -> None:
         """Raises NotFound."""
@@ -286,7 +289,7 @@ def _definition(
         event_time_unit=event_time_unit,
         change_feed=change_feed,
         description=check_text("description", description),
-        tags=tags_of(tags),
+        tags=check_tags(tags),
     )
 
 
@@ -313,7 +316,7 @@ def _view_definition(
         query=query._model,
         labels=check_names(labels),
         description=check_text("description", description),
-        tags=tags_of(tags),
+        tags=check_tags(tags),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from headrace.errors import InvalidArgument, InvalidName, NameClash
+from headrace.model.text import check_text
 
 MAX_COLUMNS = 4096
 """A feature group holds at most this many columns."""
@@ -43,6 +44,8 @@ def check_tags(tags: object) -> dict[str, str]:
         return {}
     if not isinstance(tags, Mapping) or not all(isinstance(x, str) for kv in tags.items() for x in kv):
         raise InvalidArgument(f"tags are texts by name, not {tags!r}", hint='such as {"team": "weather"}')
+    for word in (*tags, *tags.values()):
+        check_text("tag", word)
     return dict(tags)
 
 
