@@ -203,6 +203,21 @@ def test_entries_that_were_cleaned_away(table, tmp_path):
     assert log.newest().version == 3
 
 
+def test_a_log_that_was_set_back(table):
+    """As by restoring a copy: what is committed afterwards has the numbers of what is gone."""
+    log, _ = table
+    append(log, pa.table({"k": [3]}))
+    append(log, pa.table({"k": [4]}))
+    assert log.newest().rows == 4
+    for version in (1, 2):
+        entry_file(log, version).unlink()
+    for k in (50, 60, 70):
+        append(log, pa.table({"k": [k] * 10}))
+    same(log.newest(), log)
+    assert log.newest().rows == 32
+    assert log.at(2).rows == 22
+
+
 def test_a_table_that_is_gone(table):
     log, first = table
     shutil.rmtree(log.uri)

@@ -25,7 +25,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import check_entry, data_path, follow, uniqueness
+from headrace.formats.delta_entry import check_entry, data_path, follow, stamp, uniqueness
 from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
@@ -50,6 +50,7 @@ class DeltaLog:
         self._options = dict(storage_options)
         self._table: DeltaTable | None = None
         self._newest: Snapshot | None = None
+        self._stamp: tuple[int, int] | None = None
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
         self._lock = threading.Lock()
         self.writing = threading.Lock()
@@ -58,15 +59,31 @@ class DeltaLog:
     def newest(self) -> Snapshot | None:
         """The newest snapshot; None while the table does not exist."""
         with self._lock, _translated(self.uri):
-            newest = None if self._newest is None else follow(self._newest, self.uri)
+            newest = self._followed()
             if newest is None:
                 table = self._refreshed()
                 newest = None if table is None else self._snapshot(table, table.version())
                 check_entry(self.uri, newest)
+            self._newest = newest
             if newest is not None:
                 self._keep(newest)
-            self._newest = newest
+                self._stamp = stamp(self.uri, newest.version)
             return newest
+
+    def _followed(self) -> Snapshot | None:
+        """The newest snapshot, read on from the newest known; None where that is not known, or no longer there."""
+        known = self._newest
+        if known is None or self._stamp is None:
+            return None
+        if self._stamp != stamp(self.uri, known.version):
+            self._forget()
+            return None
+        return follow(known, self.uri)
+
+    def _forget(self) -> None:
+        """What is known may not fit to what is there now: the log was mended, or set back."""
+        self._table = self._newest = None
+        self._kept.clear()
 
     def at(self, version: int) -> Snapshot:
         """Raises SnapshotNotFound."""
@@ -228,7 +245,7 @@ class DeltaLog:
             try:
                 self._table.update_incremental()
             except BaseException:
-                self._table = None  # what it holds may not fit to what is there once that is mended
+                self._forget()
                 raise
         return self._table
 

@@ -91,6 +91,15 @@ def check_entry(uri: str, snapshot: Snapshot | None) -> None:
             )
 
 
+def stamp(uri: str, version: int) -> tuple[int, int] | None:
+    """What tells an entry from another that took its place, as when a copy is restored; None if it is not there."""
+    try:
+        found = _entry(uri, version).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def _entry(uri: str, version: int) -> Path:
     return Path(uri) / "_delta_log" / f"{version:020d}.json"
 
