@@ -37,8 +37,7 @@ class Measurement:
 def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Measurement:
     """Run every case once, compare what they gave, then time `runs` rounds of all of them.
 
-    Of a case whose
-    processes are always fresh the first run counts as any other.
+    Of a case whose processes are always fresh the first run counts as any other.
 
     Raises:
         WrongResult, CaseFailed.

@@ -15,8 +15,8 @@ REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
 
-# What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
 _HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
+# What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
 _UNUSABLE = re.compile(r"[#?\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 
 
@@ -104,7 +104,7 @@ class StoreConfig:
     @property
     def own_registry(self) -> str:
         """The URL of the registry in the store's folder."""
-        return f"sqlite:///{quote(str(self.root / '.headrace' / 'registry.db'))}"
+        return _sqlite(_registry_file(self.root))
 
     @property
     def foreign_registry(self) -> Path:
@@ -131,17 +131,24 @@ def store_config(
     except OSError as error:
         raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
     named = registry or default_registry()
-    options = tuple(sorted((storage_options or {}).items()))
-    config = StoreConfig(root, named or "", memory_limit, threads, options)
-    if named is None:
-        config = dataclasses.replace(config, registry=config.own_registry)
-    own = root / ".headrace" / "registry.db"
-    if named is None and config.foreign_registry.exists() and not own.exists():
+    file = _registry_file(root)
+    config = StoreConfig(
+        root, named or _sqlite(file), memory_limit, threads, tuple(sorted((storage_options or {}).items()))
+    )
+    if named is None and config.foreign_registry.exists() and not file.exists():
         raise InvalidArgument(
             f"the registry of {root} is at {config.foreign_registry.read_text().strip()}, and none was named",
             hint=f"give registry=, or set {REGISTRY_VARIABLE}",
         )
     return config
+
+
+def _sqlite(file: Path) -> str:
+    return f"sqlite:///{quote(str(file))}"
+
+
+def _registry_file(root: Path) -> Path:
+    return root / ".headrace" / "registry.db"
 
 
 def find_store(target: str) -> Path:

@@ -210,10 +210,10 @@ def delete(
             raise InvalidArgument(
                 f"delete takes one version of {base}", hint=f"name it, such as {reference(base, newest)}"
             )
-        fs.get_feature_group(base, version)
-        asked = sys.stdin.isatty() and not (yes or target.json)
-        if asked and not typer.confirm(f"Delete {name} with all its rows?", err=True):
-            raise Cancelled("nothing was deleted")
+        if sys.stdin.isatty() and not (yes or target.json):
+            fs.get_feature_group(base, version)  # nobody is asked about what is not there
+            if not typer.confirm(f"Delete {name} with all its rows?", err=True):
+                raise Cancelled("nothing was deleted")
         fs.delete_feature_group(base, version, force=force)
     if target.json:
         print_json({"deleted": name})

@@ -53,10 +53,9 @@ class KeyIndex:
         if sum(rows.to_pylist()) * _BYTES_A_ROW > _INDEX_BYTES:
             return None
         column, values = wanted
-        whole = all(v.type == "int" for v in values)
-        if _is_integer(snapshot, column) and not whole:
+        exact = _is_integer(snapshot, column)
+        if exact and not all(v.type == "int" for v in values):
             return None  # several large integers equal one float
-        exact = _is_integer(snapshot, column) and whole
         probes = self._probes(snapshot, column, values, exact)
         found = [index.find(probes) for index in self._file_indexes(snapshot, column, files)]
         held = [i for i, positions in enumerate(found) if len(positions)]
