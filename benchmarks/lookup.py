@@ -1,4 +1,4 @@
-"""Ten rows by key, while another process appends twice a second."""
+"""Ten rows by key, while another process commits: new rows twice a second, or new values of old rows without a rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 import headrace as hr
 from benchmarks import data
-from benchmarks.runner import ByHand, Headrace, Run, Tables, relation
+from benchmarks.runner import ByHand, Headrace, Run, Runner, Tables, relation
 from benchmarks.target import Embedded, Served
 from benchmarks.workload import Case, Goal, Workload
 
@@ -52,35 +52,62 @@ class LookUp:
 
 
 @dataclasses.dataclass(frozen=True)
-class Committer:
-    """Appends a few new rows every half second."""
+class Appends:
+    """A few new rows every half second, with keys from `start` on."""
 
     root: Path
-    rows: int
+    start: int
 
     @contextmanager
     def opened(self) -> Iterator[Run]:
-        with hr.connect(self.root) as store:
-            group = store.get_feature_group(_GROUP)
-            schema = group.schema
-            assert schema is not None
+        with _changed(self.root) as (group, schema):
 
             def run(number: int) -> pa.Table:
                 time.sleep(_PAUSE_SECONDS)
-                ids = [self.rows + number * _KEYS + i for i in range(_KEYS)]
-                rows = pa.table([_values(field, ids) for field in schema], schema=schema)
+                rows = _rows(schema, [self.start + number * _KEYS + i for i in range(_KEYS)])
                 group.insert(rows, mode="append")
                 return rows
 
             yield run
 
 
+@dataclasses.dataclass(frozen=True)
+class Upserts:
+    """New values for a few of the rows with the keys of `changed`, one commit after the other."""
+
+    root: Path
+    changed: range
+
+    @contextmanager
+    def opened(self) -> Iterator[Run]:
+        with _changed(self.root) as (group, schema):
+
+            def run(number: int) -> pa.Table:
+                rows = _rows(schema, random.Random(number).sample(self.changed, _KEYS))
+                group.insert(rows)
+                return rows
+
+            yield run
+
+
+@contextmanager
+def _changed(root: Path) -> Iterator[tuple[hr.FeatureGroup, pa.Schema]]:
+    with hr.connect(root) as store:
+        group = store.get_feature_group(_GROUP)
+        assert group.schema is not None
+        yield group, group.schema
+
+
+def _rows(schema: pa.Schema, ids: list[int]) -> pa.Table:
+    return pa.table([_values(field, ids) for field in schema], schema=schema)
+
+
 def _values(field: pa.Field, ids: list[int]) -> pa.Array:
     return pa.array(ids).cast(field.type) if field.name == "id" else pa.nulls(len(ids), field.type)
 
 
-def _cases(rows: float) -> list[Case]:
-    count = int(rows)
+def _lake(count: int) -> Path:
+    """A group of `count` rows in commits whose keys come in no order, to be changed."""
     path = data.generated(
         f"entities-{count}",
         f"SELECT i AS id, 'entity ' || i AS name, {_FEATURES} FROM range({count}) t(i) ORDER BY hash(i)",
@@ -93,26 +120,50 @@ def _cases(rows: float) -> list[Case]:
         for start in range(0, count, size):
             group.insert(table.slice(start, size), mode="append")
 
-    root = data.scratch(data.lake(f"entities-{count}", write))
-    look_up = LookUp(count)  # the keys appended are beyond: the answers do not change
+    return data.scratch(data.lake(f"entities-{count}", write))
+
+
+def _cases(root: Path, keys: int, committer: Runner) -> list[Case]:
+    look_up = LookUp(keys)  # what is committed has other keys: the answers do not change
     return [
         Case("by hand", ByHand(root, look_up)),
         Case("embedded", Headrace(Embedded(root), look_up)),
         Case("tcp", Headrace(Served(root), look_up)),
-        Case("committer", Committer(root, count), role="background"),
+        Case("committer", committer, role="background"),
     ]
 
 
+def _beside_appends(rows: float) -> list[Case]:
+    count = int(rows)
+    root = _lake(count)
+    return _cases(root, count, Appends(root, count))
+
+
+def _beside_upserts(rows: float) -> list[Case]:
+    count = int(rows)
+    root = _lake(count)
+    still = count * 9 // 10
+    return _cases(root, still, Upserts(root, range(still, count)))
+
+
+_WORKLOAD = Workload(
+    name="lookup",
+    about="10 rows by random keys from a group of 100 commits, while another process appends twice a second",
+    sizes={"full": 1e6, "small": 1e5, "smoke": 1e4},
+    unit="rows",
+    systems=("by hand", "embedded", "tcp"),
+    goals=(Goal("tcp", 0.015), Goal("embedded", 0.015)),
+    runs=200,
+    cases=_beside_appends,
+    baseline="by hand",
+)
+
 WORKLOADS = (
-    Workload(
-        name="lookup",
-        about="10 rows by random keys from a group of 100 commits, while another process appends twice a second",
-        sizes={"full": 1e6, "small": 1e5, "smoke": 1e4},
-        unit="rows",
-        systems=("by hand", "embedded", "tcp"),
-        goals=(Goal("tcp", 0.015), Goal("embedded", 0.015)),
-        runs=200,
-        cases=_cases,
-        baseline="by hand",
+    _WORKLOAD,
+    dataclasses.replace(
+        _WORKLOAD,
+        name="lookup-upserts",
+        about="the same, while another process upserts old keys without a rest",
+        cases=_beside_upserts,
     ),
 )

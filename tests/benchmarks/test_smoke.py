@@ -14,7 +14,7 @@ from benchmarks.workload import SIZES
 
 ROOT = Path(__file__).parent.parent.parent
 SERVED = {"tcp", "tls", "small", "large", "small, slowly", "large, slowly"}
-SHARES = [["tpch-scan", "tpch-narrow", "tpch-join", "wide"], ["memory", "lookup", "pit"]]
+SHARES = [["tpch-scan", "tpch-narrow", "tpch-join", "wide"], ["memory", "lookup", "lookup-upserts", "pit"]]
 INSTALLS_FEAST = ["pit-feast"]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
 import headrace as hr
+from headrace.engine.file_index import SPREAD, FileIndex, probes
 
 TIMES = [dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i) for i in range(60)]
 KEYS = {
@@ -31,6 +33,19 @@ def group(request, tmp_path):
         for start in range(15):
             part = [(start * 4 + i) * 37 % 60 for i in range(4)]
             group.insert(pa.table({"k": pa.array([keys[i] for i in part], kind), "n": part}), mode="append")
+        yield group, keys
+
+
+@pytest.fixture(params=KEYS)
+def large(request, tmp_path):
+    """60 keys, the last of them in a file of 70,000 rows three times each; the other rows of that have no such key."""
+    kind, keys = KEYS[request.param]
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        group.insert(pa.table({"k": pa.array(keys[:-1], kind), "n": range(59)}), mode="append")
+        rest = pa.array(keys[:1], kind).take(pa.array([0] * 69_997))
+        some = pa.concat_arrays([rest[:40_000], pa.array(keys[-1:] * 3, kind), rest[40_000:]])
+        group.insert(pa.table({"k": some, "n": range(1_000, 71_000)}), mode="append")
         yield group, keys
 
 
@@ -123,3 +138,57 @@ def test_a_large_float_equals_several_whole_numbers(tmp_path):
         alike = found(group, group["k"] == float(2**53))
         assert alike == found(group, (group["k"] == float(2**53)) & group["n"].is_not_null())
         assert alike == found(group, (group["k"] >= float(2**53)) & (group["k"] <= float(2**53)))
+
+
+def test_rows_of_a_large_file_are_found_by_scan_then_by_index(large):
+    group, keys = large
+    for _ in range(4):
+        assert found(group, group["k"] == keys[-1]) == [41_000, 41_001, 41_002]
+        assert found(group, group["k"].isin([keys[7], keys[-1]])) == [7, 41_000, 41_001, 41_002]
+        assert found(group, (group["k"] == keys[-1]) & (group["n"] > 41_000)) == [41_001, 41_002]
+    assert len(found(group, group["k"] == keys[0])) == 69_998
+
+
+def test_rows_of_a_large_file_come_with_every_column(tmp_path):
+    """Types that were widened since the file was written, and columns in any order."""
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        many = range(70_000)
+        group.insert(
+            pa.table({"k": many, "text": [f"row {i}" for i in many], "n": pa.array(many, pa.int32())})
+        )
+        for _ in range(3):
+            read = group.read(["n", "text"], group["k"].isin([69_999, 123_456_789]))
+            assert read.to_arrow().to_pylist() == [{"n": 69_999, "text": "row 69999"}]
+        group.insert(pa.table({"k": [5], "text": ["new"], "n": pa.array([-5], pa.int32())}))
+        for _ in range(3):
+            assert group.read(filter=group["k"] == 5).to_arrow().to_pylist() == [
+                {"k": 5, "text": "new", "n": -5}
+            ]
+
+
+def test_keys_that_the_index_cannot_tell_apart(tmp_path):
+    inverse = pow(int(SPREAD), -1, 2**64)
+    keys = [(inverse * (7 << 32 | low) + 2**63) % 2**64 - 2**63 for low in range(3)]
+    alike = np.array(keys, np.int64).view(np.uint64)
+    index = FileIndex(alike, np.arange(3, dtype=np.uint32))
+    assert index.find(probes(alike[:1])).tolist() == [0, 1, 2]
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        for _ in range(5):
+            group.insert([{"k": key, "n": n} for n, key in enumerate(keys[:2])], mode="append")
+        group.insert(pa.table({"k": [keys[2]] * 70_000, "n": [2] * 70_000}), mode="append")
+        for _ in range(3):
+            assert found(group, group["k"] == keys[1]) == [1] * 5
+            assert group.read(["n"], group["k"] == keys[0]).to_arrow()["n"].to_pylist() == [0] * 5
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64()])
+def test_integer_keys_at_both_ends(tmp_path, kind):
+    low, high = (-128, 127) if kind == pa.int8() else (-(2**63), 2**63 - 1)
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("g", primary_key=["k"])
+        for n, key in enumerate([low, -1, 0, 1, high] * 2):
+            group.insert(pa.table({"k": pa.array([key], kind), "n": [n]}), mode="append")
+        assert found(group, group["k"].isin([low, high, 2**63, 128])) == [0, 4, 5, 9]
+        assert found(group, group["k"] == 0) == [2, 7]

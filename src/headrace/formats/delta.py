@@ -36,8 +36,14 @@ _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
 # A reader holds a row group for each of its threads: those of the wheel's own size, a million rows, take hundreds of
-# megabytes, and leave threads without work where a table has few of them.
-_FILES = WriterProperties(max_row_group_size=131_072, compression="SNAPPY")
+# megabytes, and leave threads without work where a table has few of them. A dictionary of values that hardly repeat
+# costs more to make and to read than it saves, and whoever wants one row decodes a page.
+_FILES = WriterProperties(
+    max_row_group_size=131_072,
+    data_page_row_count_limit=4_096,
+    dictionary_page_size_limit=128 << 10,
+    compression="SNAPPY",
+)
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 

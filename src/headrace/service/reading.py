@@ -187,7 +187,7 @@ class Reader:
         if plan.spine or plan.lookups or plan.latest or plan.filters or plan.start or plan.end:
             return None
         found = planned.found(0)
-        if found is None or not found.exact or any(o.place is None for o in plan.outputs):
+        if found is None or found.exact is None or any(o.place is None for o in plan.outputs):
             return None
         columns = [o.place.column for o in plan.outputs if o.place is not None]
         rows = self._keys.rows(planned.snapshots[0], found, list(dict.fromkeys(columns)))
