@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
+from unittest import mock
 
 import hypothesis
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import headrace as hr
 from contract.cases import ODD_NAMES, PLAIN_NAMES, Chooser, Stored, condition_on, group_of
 from contract.driver import column_of, plain, write
+from headrace.service import writing
 from reference.condition import Condition, holds
 from reference.point_in_time import Ambiguous, latest
 from reference.table import Table
@@ -95,9 +97,10 @@ def compare(result: hr.Result, rows: list[dict[str, Any]], columns: list[str]) -
 
 
 @hypothesis.settings(max_examples=max(EXAMPLES // 4, 50))
-@hypothesis.given(histories())
-def test_tables_hold_what_was_written(embedded_store, history: History):
-    check(embedded_store, history)
+@hypothesis.given(histories(), st.sampled_from([0, 100]))
+def test_tables_hold_what_was_written(embedded_store, history: History, few: int):
+    with mock.patch.object(writing, "_FEW_ROWS", few):  # merged or exchanged
+        check(embedded_store, history)
 
 
 @hypothesis.settings(max_examples=max(EXAMPLES // 20, 10))

@@ -74,6 +74,10 @@ class Snapshot:
         counts = self.files["num_records"]
         return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
 
+    @property
+    def size_bytes(self) -> int:
+        return int(pc.sum(self.files["size_bytes"]).as_py() or 0)
+
     def split(self, files: pa.Table, parts: int) -> list[pa.Table]:
         """`files` in up to `parts` shares of about as many bytes each."""
         shares: list[list[int]] = [[] for _ in range(parts)]

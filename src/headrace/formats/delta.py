@@ -198,6 +198,21 @@ class DeltaLog:
             writer_properties=_FILES,
         )
 
+    def exchange(self, rows: Any, write: Write, out: str, file_bytes: int) -> None:
+        """Take out the rows for which the SQL condition `out` is true, and put `rows` in, which it must fit, too.
+
+        Other than by a merge, which writes what it touches as one file, files stay of `file_bytes`.
+        """
+        write_deltalake(
+            self._base(write),
+            rows,
+            mode="overwrite",
+            predicate=out,
+            target_file_size=file_bytes,
+            commit_properties=properties(write),
+            writer_properties=_FILES,
+        )
+
     def merge(self, rows: Any, write: Write, scope: str | None) -> None:
         """Replace the rows whose identity is in `rows`, add the others. `scope` bounds the rows to replace."""
         self._merger(

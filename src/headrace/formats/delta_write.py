@@ -28,7 +28,7 @@ class Write:
         keys: the columns that identify a row.
         unique: whether identities are unique afterwards; None if that is not known.
         base: the snapshot on which the write rests: anything committed since makes it fail.
-        deleted: rows that it removes; None leaves the counting to the wheel.
+        deleted: rows that it removes and does not replace; None leaves the counting to the wheel.
         updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
     """
 
@@ -81,12 +81,12 @@ def commit_of(entry: Mapping[str, Any]) -> Commit:
     inserted = count("num_target_rows_inserted", "num_added_rows")
     updated = _or(count("num_target_rows_updated"), none)
     deleted = _or(count("num_target_rows_deleted", "num_deleted_rows"), none)
-    if _UPDATED in entry and inserted is not None and deleted is not None:
+    if _UPDATED in entry and inserted is not None:
         # The wheel was told to delete and to insert.
         updated = int(entry[_UPDATED])
-        inserted, deleted = inserted - updated, deleted - updated
+        inserted, deleted = inserted - updated, None if deleted is None else deleted - updated
     if _DELETED in entry:
-        updated, deleted = 0, int(entry[_DELETED])
+        updated, deleted = updated or 0, int(entry[_DELETED])
     return Commit(
         snapshot=int(entry["version"]),
         timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),

@@ -16,7 +16,7 @@ from headrace.formats.delta import DeltaLog, attempt
 from headrace.formats.delta_write import Write
 from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition
-from headrace.model.expression import Compare, Condition, Ref, Value, columns_of, to_value
+from headrace.model.expression import And, Compare, Condition, IsIn, Or, Ref, Value, columns_of, to_value
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
 from headrace.service.ingest import Guarded, Intake, check_key_frame, duplicate_problem, refuse
@@ -25,6 +25,12 @@ from headrace.storage.local import LocalStorage
 _ATTEMPTS = 20
 _INCOMING = "__headrace_incoming"
 _MARK = "__headrace_old"
+# A change of few rows writes anew the files that they are in: of a table in 64 files these are few, too, and files
+# of less than a megabyte are not worth their place in the log.
+_FEW_ROWS = 100
+_FILES = 64
+_LEAST_FILE_BYTES = 1 << 20
+_MOST_FILE_BYTES = 100 << 20
 
 
 class Writer:
@@ -131,22 +137,46 @@ class Writer:
             write = Write(write_id, d.primary_key, True, snapshot.version, deleted=snapshot.rows)
             change = lambda: log.overwrite(table.to_reader(), write)  # noqa: E731
         else:
-            scope = self._scope(table)
-            collisions = self._collisions(snapshot, table, scope)
-            keys = d.identity or tuple(table.column_names)
-            updated = collisions if collisions and not snapshot.unique else None
-            write = Write(write_id, keys, snapshot.unique, snapshot.version, updated)
-            if collisions:
-                text = " AND ".join(
-                    condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
-                )
-                if snapshot.unique:
-                    change = lambda: log.merge(table.to_reader(), write, text or None)  # noqa: E731
-                else:
-                    change = lambda: log.replace(_twice(table), write, text or None, _MARK)  # noqa: E731
-            else:
-                change = lambda: log.append(table.to_reader(), write)  # noqa: E731
+            return self._upsert_once(snapshot, table, write_id)
         return attempt(log, write, change)
+
+    def _upsert_once(self, snapshot: Snapshot, table: pa.Table, write_id: str) -> Commit | None:
+        log = self._log
+        scope = self._scope(table)
+        few = self._chosen(table) if snapshot.unique else None
+        collisions = self._collisions(snapshot, table, scope, counted=few is not None or not snapshot.unique)
+        keys = self._definition.identity or tuple(table.column_names)
+        if not collisions:
+            write = Write(write_id, keys, snapshot.unique, snapshot.version)
+            return attempt(log, write, lambda: log.append(table.to_reader(), write))
+        if few is not None:
+            size = min(max(snapshot.size_bytes // _FILES, _LEAST_FILE_BYTES), _MOST_FILE_BYTES)
+            write = Write(write_id, keys, True, snapshot.version, updated=collisions, deleted=0)
+            return attempt(log, write, lambda: log.exchange(table.to_reader(), write, few, size))
+        text = " AND ".join(
+            condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
+        )
+        if snapshot.unique:
+            write = Write(write_id, keys, True, snapshot.version)
+            return attempt(log, write, lambda: log.merge(table.to_reader(), write, text or None))
+        write = Write(write_id, keys, snapshot.unique, snapshot.version, updated=collisions)
+        return attempt(log, write, lambda: log.replace(_twice(table), write, text or None, _MARK))
+
+    def _chosen(self, table: pa.Table) -> str | None:
+        """SQL for the identities of few rows; None where they are many, or have no literals."""
+        identity = self._definition.identity
+        if (
+            not identity
+            or table.num_rows > _FEW_ROWS
+            or any(_has_no_literal(table.schema.field(c)) for c in identity)
+        ):
+            return None
+        rows = [[to_value(row[c]) for c in identity] for row in table.select(list(identity)).to_pylist()]
+        if len(identity) == 1:
+            chosen: Condition = IsIn(Ref(identity[0]), tuple(value for (value,) in rows))
+        else:
+            chosen = Or(tuple(And(tuple(map(_equal, identity, row))) for row in rows))
+        return condition_sql(chosen, lambda ref: identifier(ref.name), "datafusion")
 
     def _check_unique(self, table: pa.Table) -> None:
         identity = self._definition.identity
@@ -164,9 +194,7 @@ class Writer:
 
     def _scope(self, table: pa.Table) -> list[Condition]:
         """Bounds on the identity columns, within which every row to replace must be."""
-        # No bounds on binary, which has no literal, nor on decimals, which are floats there.
-        kinds = {c: table.schema.field(c).type for c in self._definition.identity}
-        identity = [c for c, k in kinds.items() if not (pa.types.is_binary(k) or pa.types.is_decimal(k))]
+        identity = [c for c in self._definition.identity if not _has_no_literal(table.schema.field(c))]
         if not identity:
             return []
         bounds = ", ".join(
@@ -181,8 +209,10 @@ class Writer:
             scope.append(Compare("<=", Ref(name), _stored_value(found[f"b{i}"])))
         return scope
 
-    def _collisions(self, snapshot: Snapshot, table: pa.Table, scope: list[Condition]) -> int:
-        """Identities of new rows that stored rows have; at most one is counted where stored ones are unique.
+    def _collisions(
+        self, snapshot: Snapshot, table: pa.Table, scope: list[Condition], *, counted: bool
+    ) -> int:
+        """Identities of new rows that stored rows have; at most one if they need not be counted.
 
         A group without any identity only grows.
         """
@@ -192,7 +222,7 @@ class Writer:
             return 0
         on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in identity)
         found = f"FROM {snapshot.relation(files)} AS t SEMI JOIN {_INCOMING} AS s ON {on}"
-        if snapshot.unique:
+        if not counted:
             query = f"SELECT 1 AS n {found} LIMIT 1"
         else:
             query = (
@@ -268,6 +298,15 @@ def _twice(table: pa.Table) -> pa.RecordBatchReader:
                 yield pa.RecordBatch.from_arrays([*batch.columns, marks], schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _has_no_literal(field: pa.Field) -> bool:
+    """Binary has none where Delta's writer reads conditions, and decimals are floats there."""
+    return bool(pa.types.is_binary(field.type) or pa.types.is_decimal(field.type))
+
+
+def _equal(name: str, value: Value) -> Condition:
+    return Compare("=", Ref(name), value)
 
 
 def _stored_value(column: pa.ChunkedArray) -> Value:
