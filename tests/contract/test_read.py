@@ -326,9 +326,28 @@ class TestNumbersThatTheColumnCannotHold:
         assert ids(group.read(filter=c != between)) == [1, 2, 3]
         assert ids(group.read(filter=c.isin([between, 0]))) == [2]
 
+    @pytest.mark.parametrize("column", ["i", "d"])
+    def test_floats_as_they_are_written(self, group, column):
+        c = group[column]
+        assert ids(group.read(filter=c == 0.0)) == ids(group.read(filter=c.isin([0.0, 0.001]))) == [2]
+        assert ids(group.read(filter=c < 1e300)) == ids(group.read(filter=c > float("-inf"))) == [1, 2, 3]
+        assert ids(group.read(filter=c >= float("inf"))) == ids(group.read(filter=c == 0.001)) == []
+        assert ids(group.read(filter=group["d"] == 99999999.99)) == [3]
+
     def test_of_too_many_digits(self, group):
         with pytest.raises(hr.InvalidArgument, match="digits"):
             group["i"] == 10**5000  # noqa: B015
+
+
+def test_a_float_in_a_list_leaves_its_neighbours_exact(store):
+    group = store.create_feature_group("g", primary_key=["id"])
+    whole, tall = [2**53 + i for i in range(3)], [decimal.Decimal(10**20 + i) for i in range(3)]
+    group.insert(pa.table({"id": whole, "tall": pa.array(tall, pa.decimal128(38, 1))}))
+    assert ids(group.read(filter=group["id"].isin([whole[1], 0.5]))) == [whole[1]]
+    assert ids(group.read(filter=group["tall"].isin([tall[1], 0.25]))) == [whole[1]]
+    assert ids(group.read(filter=group["id"] > float(2**53))) == whole[1:]
+    assert group.delete(filter=group["id"].isin([whole[1], 0.5])).rows_deleted == 1
+    assert ids(group.read(filter=group["id"] == float(2**53))) == whole[:1]
 
 
 def test_conditions_nested_too_deep_are_refused(mixed):

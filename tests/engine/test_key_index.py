@@ -130,14 +130,24 @@ def test_a_null_that_another_writer_put_into_a_key_is_no_row_of_it(tmp_path):
         assert found(group, group["k"].isin([0, 7])) == [-3, 0, 100, 101]
 
 
-def test_a_large_float_equals_several_whole_numbers(tmp_path):
+@pytest.mark.parametrize("count", [60, 70_000])
+def test_floats_find_the_decimals_that_are_written_like_them(tmp_path, count):
+    """In many small files, in a large one; the key as any other column."""
+    kind = pa.decimal128(38, 20)
+    keys = pa.array([decimal.Decimal(i) / 10 for i in range(count)], kind)
+    rows = pa.table({"k": keys, "same": keys, "n": range(count)})
     with hr.connect(tmp_path / "lake") as store:
         group = store.create_feature_group("g", primary_key=["k"])
-        for start in range(12):
-            group.insert([{"k": 2**53 + start, "n": start}, {"k": start, "n": -start}], mode="append")
-        alike = found(group, group["k"] == float(2**53))
-        assert alike == found(group, (group["k"] == float(2**53)) & group["n"].is_not_null())
-        assert alike == found(group, (group["k"] >= float(2**53)) & (group["k"] <= float(2**53)))
+        size = max(count // 10, 7_000)
+        for start in range(0, count, size if count > 60 else 6):
+            group.insert(
+                rows.slice(start, 6) if count == 60 else rows, mode="append" if count == 60 else "upsert"
+            )
+        for _ in range(3):
+            for n in (1, 3, 7, 59):
+                assert found(group, group["k"] == n / 10) == found(group, group["same"] == n / 10) == [n]
+            assert found(group, group["k"].isin([0.1, 0.25, 5])) == [1, 50]
+        assert group.delete(filter=group["k"] == 0.3).rows_deleted == 1
 
 
 def test_rows_of_a_large_file_are_found_by_scan_then_by_index(large):

@@ -65,7 +65,7 @@ class KeyIndex:
         exact = _is_integer(snapshot, column)
         if exact:
             if not all(v.type == "int" for v in values):
-                return None  # several large integers equal one float
+                return None
             values = tuple(v for v in values if -(1 << 63) <= int(v.text) < 1 << 63)
         found = self._positions(snapshot, files, column, values)
         held = [i for i, positions in enumerate(found) if len(positions)]

@@ -80,7 +80,7 @@ def _compare(op: Operator, ref: Ref, column: pa.DataType, value: Value, negated:
     if value.type == "float" and value.text == "nan":
         never: Condition = IsIn(ref, ())
         return Not(never) if negated else never
-    if _is_exact(column) and value.type in ("int", "decimal"):
+    if _is_exact(column) and value.type in _NUMBERS:
         return _exact(op, ref, column, value)
     if pa.types.is_floating(column):
         return _without_nan(Compare(op, ref, _short(value)), [ref], negated)
@@ -94,7 +94,7 @@ def _is_in(ref: Ref, column: pa.DataType, values: list[Value], negated: bool) ->
         return _without_nan(found, [ref], negated)
     if not _is_exact(column):
         return IsIn(ref, tuple(values))
-    fitted = [Compare("=", ref, v) if v.type == "float" else _exact("=", ref, column, v) for v in numbers]
+    fitted = [_exact("=", ref, column, v) for v in numbers]
     held = tuple(f.right for f in fitted if f.op == "=" and isinstance(f.right, Value))
     return IsIn(ref, held) if held or not fitted else fitted[0]
 
@@ -116,8 +116,9 @@ def _is_exact(column: pa.DataType) -> bool:
 def _exact(op: Operator, ref: Ref, column: pa.DataType, value: Value) -> Compare:
     """The comparison with a number that the column can hold.
 
-    Databases have no common type for every two numbers. Below the least, and above the greatest, of the column's
-    type, and between two neighbours, no value is; a null stays unknown.
+    Databases have no common type for every two numbers, and take a whole list for floats where one of it is. Below
+    the least, and above the greatest, of the column's type, and between two neighbours, no value is; a null stays
+    unknown. A float is the shortest number that is written like it: 0.1 is a tenth.
     """
     kind = decoded_type(column)
     with decimal.localcontext(prec=_DIGITS):
