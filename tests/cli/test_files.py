@@ -82,6 +82,23 @@ def test_a_time_of_a_new_group_is_read_as_one(tmp_path: Path) -> None:
         assert pa.types.is_timestamp(read(tmp_path / name, stored=None).schema.field("seen").type)
 
 
+def test_times_of_every_form_go_into_one_column(tmp_path: Path) -> None:
+    texts = [
+        "2013-01-01",
+        "2013-01-01 10:00:00",
+        "2013-01-01T10:00:00Z",
+        "2013-01-01T12:00:00.000001+02:00",
+        "",
+    ]
+    (tmp_path / "a.csv").write_text("id,seen\n" + "".join(f"{i},{t}\n" for i, t in enumerate(texts)))
+    ten = dt.datetime(2013, 1, 1, 10, tzinfo=dt.UTC)
+    expected = [ten.replace(hour=0), ten, ten, ten.replace(microsecond=1), None]
+    assert read(tmp_path / "a.csv")["seen"].to_pylist() == expected
+    (tmp_path / "b.csv").write_text("id,seen\n" + "1,2013-01-01\n" * 100_000 + "1,noon\n")
+    with pytest.raises(hr.BadData, match="'seen', row 100000: 'noon'"):
+        read(tmp_path / "b.csv")
+
+
 def test_times_may_be_missing_at_first(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,seen\n" + "1,\n" * 3_000_000 + "2,2013-01-01T10:00:00\n")
     assert read(tmp_path / "a.csv", stored=None)["seen"][-1].as_py() == dt.datetime(2013, 1, 1, 10)

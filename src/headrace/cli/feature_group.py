@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -78,14 +79,14 @@ def create(
     ],
     primary_key: Annotated[
         list[str],
-        typer.Option(help="Column that names the entity; give it again for each column of the key."),
+        typer.Option(help="Columns that name the entity, with commas between, or the option again for each."),
     ],
     event_time: Annotated[str | None, typer.Option(help="Column: from when on a row is true.")] = None,
     created_time: Annotated[
         str | None, typer.Option(help="Column: when a row was recorded; filled where it is lacking.")
     ] = None,
     partition_by: Annotated[
-        list[str] | None, typer.Option(help="Column by which files are laid out; may be given again.")
+        list[str] | None, typer.Option(help="Columns by which files are laid out, with commas between.")
     ] = None,
     ttl: Annotated[
         str | None, typer.Option(help="Age beyond which a row is not used in joins: 90s, 10m, 6h, 7d.")
@@ -108,10 +109,10 @@ def create(
         group = fs.create_feature_group(
             base,
             version=version,
-            primary_key=primary_key,
+            primary_key=_columns(primary_key),
             event_time=event_time,
             created_time=created_time,
-            partition_by=partition_by or (),
+            partition_by=_columns(partition_by or []),
             ttl=ttl,
             min_age=min_age,
             tie_breaker=tie_breaker,
@@ -136,7 +137,7 @@ def preview(
     columns: Annotated[str | None, typer.Option(help="Names, with commas between; all by default.")] = None,
 ) -> None:
     """Some rows of a group; which ones is not said."""
-    wanted = None if columns is None else [column.strip() for column in columns.split(",")]
+    wanted = None if columns is None else _columns([columns])
     with target.connect() as fs:
         print_rows(_get(fs, name).read(wanted, latest=latest, limit=rows), target.json)
 
@@ -155,7 +156,8 @@ def insert(
     mode: Annotated[
         Literal["upsert", "append", "overwrite"],
         typer.Option(
-            help="upsert replaces rows with the same key and event time, append keeps both, overwrite replaces all."
+            help="upsert replaces rows with the same key and event time, append keeps both, overwrite replaces all; "
+            "no rows at all commit nothing."
         ),
     ] = "upsert",
     idempotency_key: Annotated[
@@ -294,6 +296,10 @@ def _counts(commit: Commit) -> str:
         ("deleted", commit.rows_deleted),
     )
     return ", ".join(f"{count:,} {what}" for what, count in counts if count is not None) or commit.operation
+
+
+def _columns(given: Sequence[str]) -> list[str]:
+    return [column.strip() for text in given for column in text.split(",")]
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -26,6 +27,7 @@ _BLOCK_BYTES = 8 << 20
 _ROW_GROUP_ROWS = 131_072
 _ROW_GROUP_BYTES = 128 << 20
 _TIME = pa.timestamp("us", "UTC")
+_ZONE = r"[T ].*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
@@ -165,6 +167,9 @@ def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
     """An empty field is null, and nothing else is: "NA" is also a name, and "" a text of no letters."""
     types = {} if stored is None else {f.name: f.type for f in stored if not _is_complex(f.type)}
+    # Arrow reads texts of one form a column.
+    told = [] if stored is None else [f.name for f in stored if pa.types.is_timestamp(f.type)]
+    types |= {name: pa.string() for name in told}
 
     def opened(more: dict[str, pa.DataType]) -> Any:
         return pa.csv.open_csv(
@@ -182,7 +187,38 @@ def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows
     schema = opened({}).schema
     unknown = {f.name: pa.timestamp("us") for f in schema if pa.types.is_null(f.type) and f.name in times}
     schema = opened(unknown).schema if unknown else schema
-    return Rows(schema, None, lambda: iter(opened(unknown)))
+    schema = pa.schema([f.with_type(_TIME) if f.name in told else f for f in schema])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        row = 0
+        for batch in opened(unknown):
+            columns = [
+                _times(path, name, column, row) if name in told else column
+                for name, column in zip(schema.names, batch.columns, strict=True)
+            ]
+            row += batch.num_rows
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return Rows(schema, None, batches)
+
+
+def _times(path: str, name: str, texts: pa.Array, row: int) -> pa.Array:
+    """Times or dates, with a zone or in UTC. `row` is the number of the first, from 0."""
+    zoned = pc.match_substring_regex(texts, _ZONE)
+    none = pa.scalar(None, pa.string())
+    try:
+        local = pc.if_else(zoned, none, texts).cast(pa.timestamp("us"))
+        return pc.coalesce(pc.if_else(zoned, texts, none).cast(_TIME), pc.assume_timezone(local, "UTC"))
+    except pa.ArrowInvalid:
+        if len(texts) == 1:
+            raise BadData(
+                f"{path}: column {name!r}, row {row}: {texts[0].as_py()!r} is no time of at most microseconds",
+                hint="write times as 2024-01-31 or 2024-01-31T08:00:00, with +02:00 or Z if not in UTC",
+                details={"file": path, "column": name, "row": row},
+            ) from None
+        half = len(texts) // 2
+        first, second = (_times(path, name, texts[a:b], row + a) for a, b in ((0, half), (half, len(texts))))
+        return pa.concat_arrays([first, second])
 
 
 def _open_json(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
