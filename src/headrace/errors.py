@@ -69,6 +69,10 @@ __all__ = [
 ]
 
 
+# A message may repeat what it was given, and crosses the wire in a header.
+_LONGEST = 2_000
+
+
 class HeadraceError(Exception):
     """Root of the tree.
 
@@ -91,6 +95,8 @@ class HeadraceError(Exception):
         details: Mapping[str, Any] | None = None,
         request_id: str | None = None,
     ) -> None:
+        if len(message) > _LONGEST:
+            message = message[: _LONGEST - 1] + "…"
         super().__init__(message)
         self.message = message
         self.hint = hint

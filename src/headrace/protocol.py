@@ -7,7 +7,7 @@ as an `ErrorBody` in the call's details. Every call names its protocol version i
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -31,6 +31,7 @@ VERSION_HEADER = "headrace-protocol"
 REQUEST_HEADER = "headrace-request-id"
 PROJECT_HEADER = "headrace-project"
 
+_LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384
 """Rows in a record batch: batches of 8 to 32 thousand rows move fastest."""
 
@@ -214,8 +215,22 @@ def encode(struct: object) -> bytes:
 
 
 def encode_error(error: HeadraceError, request_id: str | None = None) -> bytes:
-    body = ErrorBody(error.code, error.message, error.hint, error.details, error.request_id or request_id)
+    body = ErrorBody(
+        error.code, error.message, error.hint, _clipped(error.details), error.request_id or request_id
+    )
     return msgspec.json.encode(body, enc_hook=str)
+
+
+def _clipped(details: Any) -> Any:
+    """Details repeat what was given, and cross in a header, of which most clients take a few kilobytes."""
+    match details:
+        case str():
+            return details if len(details) <= _LONGEST_DETAIL else details[: _LONGEST_DETAIL - 1] + "…"
+        case dict():
+            return {key: _clipped(value) for key, value in details.items()}
+        case list() | tuple():
+            return [_clipped(value) for value in details]
+    return details
 
 
 def decode_error(body: bytes) -> HeadraceError:

@@ -210,7 +210,7 @@ class FeatureStore:
         differing = [what for what in ("query", "labels") if getattr(found, what) != getattr(wanted, what)]
         if differing:
             raise DefinitionMismatch(
-                f"feature view {found.ref} is there, and its {' and its '.join(differing)} differ",
+                f"feature view {found.ref} is declared otherwise: it has another {' and other '.join(differing)}",
                 hint="use get_feature_view, or another version",
                 details={"differing": differing},
             )

@@ -92,9 +92,15 @@ class Not(msgspec.Struct, frozen=True, tag_field="node", tag="not"):
 class And(msgspec.Struct, frozen=True, tag_field="node", tag="and"):
     operands: tuple[Condition, ...]
 
+    def __post_init__(self) -> None:
+        _check_some(self.operands)
+
 
 class Or(msgspec.Struct, frozen=True, tag_field="node", tag="or"):
     operands: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        _check_some(self.operands)
 
 
 Condition = Compare | IsIn | Like | IsNull | IsNan | Not | And | Or
@@ -246,6 +252,11 @@ def _operands(column: Column, kind: type[And | Or]) -> tuple[Condition, ...]:
     """The operands of a chain of one kind, which stays flat however long it grows."""
     node = condition_of(column)
     return node.operands if isinstance(node, kind) else (node,)
+
+
+def _check_some(operands: tuple[Condition, ...]) -> None:
+    if not operands:
+        raise InvalidArgument("a condition of no conditions is neither true nor false")
 
 
 def condition_of(other: object) -> Condition:

@@ -254,11 +254,14 @@ class Reader:
                 )
             examples = [{k.removeprefix("k_"): v for k, v in row.items()} for row in found]
         shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items()) for row in examples)
-        what = "key and event time" if definition.event_time else "key"
+        timeless = lookup is not None and lookup.kind == "plain" and definition.event_time is not None
+        what = "key and event time" if definition.event_time and not timeless else "key"
         return AmbiguousRows(
             f"{definition.ref} has several different rows for the same {what}"
             + (f", such as {shown}" if shown else ""),
-            hint="declare created_time or tie_breaker, or insert with mode='upsert'",
+            hint="the join takes no account of time, so leave point_in_time=False out or filter the group first"
+            if timeless
+            else "declare created_time or tie_breaker, or insert with mode='upsert'",
             details={"feature_group": definition.ref, "examples": [str(e) for e in examples]},
         )
 

@@ -102,6 +102,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             spool = self._store.storage.spool()
             try:
                 with _arrow("the spine"):
+                    _check_text(reader.schema)
                     for chunk in reader:
                         if chunk.data is not None:
                             chunk.data.validate(full=True)
@@ -125,6 +126,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         with _answering(context) as project:
             command = _decode(descriptor.command, protocol.InsertCommand)
             with _arrow("the rows' schema"):
+                _check_text(reader.schema)
                 rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
             commit = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
             writer.write(pa.py_buffer(protocol.encode(commit)))
@@ -225,7 +227,7 @@ class _Call(fl.ServerMiddleware):  # type: ignore[misc]
 def _decode(body: bytes | None, kind: Any) -> Any:
     try:
         return msgspec.json.decode(body or b"", type=kind)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidArgument(f"the request cannot be read: {error}") from None
 
 
@@ -234,13 +236,19 @@ def _arrow(what: str) -> Iterator[None]:
     """Around the reading of Arrow data that a caller sent."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InvalidArgument(f"{what} cannot be read: {error}") from None
+
+
+def _check_text(schema: pa.Schema | None) -> None:
+    """Raises UnicodeDecodeError if a name in it, however deep, is no text: Arrow reads names when they are used."""
+    str(schema)
 
 
 def _create_group(store: ProjectStore, body: protocol.GroupBody) -> protocol.GroupBody:
     with _arrow("the schema"):
         given = body.group()
+        _check_text(given.schema)
     return _body(store.create_group(given.definition, given.schema))
 
 
@@ -253,6 +261,7 @@ def _delete_rows(store: ProjectStore, body: protocol.DeleteRows) -> object:
         keys = None if body.keys_ipc is None else pa.ipc.open_stream(body.keys_ipc).read_all()
         if keys is not None:
             keys.validate(full=True)
+            _check_text(keys.schema)
     return store.delete_rows(body.ref, keys, body.condition, body.idempotency_key)
 
 

@@ -276,8 +276,9 @@ def check_definition(definition: GroupDefinition) -> None:
     for column in d.partition_by:
         if {".", ".."} & set(column.split("/")):
             raise InvalidName(f"feature group {d.name}: {column!r} cannot name the folders of a partition")
-    if len(set(d.primary_key)) < len(d.primary_key):
-        raise InvalidArgument(f"feature group {d.name}: primary_key names a column twice")
+    for role, names in (("primary_key", d.primary_key), ("partition_by", d.partition_by)):
+        if len(set(names)) < len(names):
+            raise InvalidArgument(f"feature group {d.name}: {role} names a column twice")
     for role in ("event_time", "created_time"):
         column = getattr(d, role)
         if column in d.primary_key:
