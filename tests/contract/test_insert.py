@@ -147,6 +147,38 @@ class TestTypes:
         assert rows(group.read()) == [{"id": 1, "i": 200, "f": 1.5, "d": decimal.Decimal("12345.6700")}]
         assert group.schema == wide
 
+    def test_a_list_of_dicts_fits_narrow_columns(self, store):
+        """It has one width of integers and of floats alone."""
+        schema = pa.schema(
+            {
+                "id": pa.int16(),
+                "i": pa.int8(),
+                "f": pa.float32(),
+                "d": pa.decimal128(6, 2),
+                "l": pa.list_(pa.int8()),
+            }
+        )
+        group = store.create_feature_group("g", primary_key=["id"], schema=schema)
+        group.insert([{"id": 1, "i": -128, "f": 0.1, "d": 5, "l": [127]}])
+        group.insert([{"id": 2, "i": 127, "f": 2, "d": decimal.Decimal("12.5000"), "l": []}])
+        found = {row["id"]: row for row in rows(group.read())}
+        assert (found[1]["i"], found[1]["d"], found[1]["l"]) == (-128, decimal.Decimal("5.00"), [127])
+        assert found[1]["f"] == pytest.approx(0.1, abs=1e-8)
+        assert (found[2]["i"], found[2]["f"], found[2]["d"]) == (127, 2.0, decimal.Decimal("12.50"))
+        assert group.delete(keys=[{"id": 2}]).rows_deleted == 1
+        wrong = [
+            ("i", 128),
+            ("f", 1e39),
+            ("f", 2**24 + 1),
+            ("d", 10_000),
+            ("d", decimal.Decimal("0.125")),
+            ("l", [128]),
+        ]
+        for column, value in wrong:
+            with Unchanged(group, hr.SchemaMismatch) as caught:
+                group.insert([{"id": 3, "i": 0, "f": 0.0, "d": 0, "l": [0]} | {column: value}])
+            assert repr(column) in caught.value.message
+
     @pytest.mark.parametrize(
         ("column", "given"),
         [

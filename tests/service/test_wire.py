@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import base64
+import os
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -163,6 +167,16 @@ def test_commands_and_tickets_that_are_none(wire: Wire, body: bytes) -> None:
     assert type(refused(wire.get, body)) is hr.InvalidArgument
 
 
+def test_names_that_are_no_text(wire: Wire) -> None:
+    keys = pa.BufferOutputStream()
+    with pa.ipc.new_stream(keys, pa.schema({"identity": pa.int64()})) as stream:
+        stream.write_table(pa.table({"identity": [1]}))
+    spoiled = keys.getvalue().to_pybytes().replace(b"identity", b"ident\xff\xfey")
+    body = DELETE | {"keys_ipc": base64.b64encode(spoiled).decode()}
+    assert type(refused(wire.act, "delete_rows", body)) is hr.InvalidArgument
+    assert type(refused(wire.act, "get_group", b'{"name":"\xff"}')) is hr.InvalidArgument
+
+
 def test_a_path_where_a_command_is_due(wire: Wire) -> None:
     for call in (wire.info, wire.put, wire.exchange):
         assert type(refused(call, fl.FlightDescriptor.for_path("numbers"))) is hr.InvalidArgument
@@ -201,6 +215,10 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
             DELETE | {"condition": {"node": "null", "column": {"name": "id", "group": "other@v1"}}},
             hr.UnknownColumn,
         ),
+        ("delete_rows", DELETE | {"condition": {"node": "or", "operands": []}}, hr.InvalidArgument),
+        ("delete_rows", DELETE | {"condition": {"node": "and", "operands": []}}, hr.InvalidArgument),
+        ("get_group", {"name": "\n" * 100_000}, hr.NotFound),
+        ("create_group", {"definition": TIMED | {"partition_by": ["a", "a"]}}, hr.InvalidArgument),
         ("create_group", {"definition": TIMED | {"ttl": 0}}, hr.InvalidArgument),
         ("create_group", {"definition": TIMED | {"ttl": -2}}, hr.InvalidArgument),
         ("create_group", {"definition": TIMED | {"ttl": 2**80}}, hr.InvalidArgument),
@@ -350,6 +368,38 @@ def test_errors_of_a_newer_service() -> None:
     assert type(error) is hr.InternalError
     assert (error.message, error.hint) == ("QUOTA_SPENT: wait", "pay")
     assert type(protocol.decode_error(b"\x00garbage")) is hr.InternalError
+
+
+def test_senders_that_stall_hold_up_nobody_else(server: Server, project: str, group: Any) -> None:
+    """More than there are processors: the wheel waits for rows in threads that all tables share."""
+    go_on = threading.Event()
+
+    def slowly(number: int) -> None:
+        def rows() -> Iterator[pa.RecordBatch]:
+            yield pa.record_batch({"id": [number], "value": [0.0]}, SCHEMA)
+            go_on.wait(60)
+
+        with server.connect(project=project) as store:
+            reader = pa.RecordBatchReader.from_batches(SCHEMA, rows())
+            store.get_feature_group("slow").insert(reader, mode="append")
+
+    with server.connect(project=project, timeout=20) as store:
+        for name in ("slow", "other"):
+            made = store.create_feature_group(name, primary_key=["id"], schema=SCHEMA)
+            made.insert(pa.table({"id": [-1], "value": [1.0]}))
+        with ThreadPoolExecutor() as pool:
+            senders = [pool.submit(slowly, number) for number in range((os.cpu_count() or 1) + 1)]
+            try:
+                time.sleep(1)
+                made.insert(pa.table({"id": [1], "value": [1.0]}))
+                store.create_feature_group("new", primary_key=["id"], schema=SCHEMA)
+                assert made.read().to_arrow().num_rows == 2
+                assert not any(sender.done() for sender in senders)
+            finally:
+                go_on.set()
+            for sender in senders:
+                sender.result()
+        assert store.get_feature_group("slow").read().to_arrow().num_rows == 1 + len(senders)
 
 
 def test_the_service_goes_on(server: Server, group: Any) -> None:

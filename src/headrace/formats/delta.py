@@ -296,14 +296,12 @@ def attempt(
     log: DeltaLog,
     write: Write,
     change: Callable[[], None],
-    cause: Callable[[], BaseException | None] = lambda: None,
     before: int | None = None,
 ) -> Commit | None:
     """Run one write and tell what came of it: its commit, or None if others were faster.
 
-    An error does not say whether the commit landed, so the log is asked. `cause` tells what the source of the
-    rows raised, which the wheel turns into text. `before` is the snapshot that was the newest, where the write does
-    not rest on it; None where there was no table.
+    An error does not say whether the commit landed, so the log is asked. `before` is the snapshot that was the
+    newest, where the write does not rest on it; None where there was no table.
 
     Raises:
         whatever stopped the write, when the log shows that nothing was committed.
@@ -325,9 +323,6 @@ def attempt(
         ) from error
     if commit is not None:
         return commit
-    told = cause()
-    if told is not None:
-        raise told
     after = log.newest()
     if failure is None:
         raise CorruptTable(f"the commit of write {write.write_id} is missing from the log of {log.uri}")

@@ -81,25 +81,26 @@ def check_fields(where: str, schema: pa.Schema) -> None:
             )
 
 
-def widens(given: pa.DataType, stored: pa.DataType) -> bool:
-    """True if values of `given` can be written into a stored column of type `stored` without loss.
+def fits(given: pa.DataType, stored: pa.DataType) -> bool:
+    """True if values of `given` can be written into a stored column of type `stored`.
 
-    Values too large for it are refused one by one.
+    Numbers of one kind go into any width, because a list of dicts has one width alone: those that are too large, or
+    have more decimals, are refused one by one. Only floats are rounded, where the column has fewer digits.
     """
     kept = stored_type(given)
     if pa.types.is_null(given) or kept == stored:
         return True
+    if is_list(given) and is_list(stored):
+        return fits(given.value_type, stored.value_type)
     if kept is None:
         return False
     if pa.types.is_integer(kept):
-        if pa.types.is_integer(stored):
-            return bool(kept.bit_width <= stored.bit_width)
-        return bool(pa.types.is_float64(stored))
-    if pa.types.is_float32(kept):
-        return bool(pa.types.is_float64(stored))
-    if pa.types.is_decimal(kept) and pa.types.is_decimal(stored):
-        return bool(kept.scale <= stored.scale)
-    return bool(is_list(kept) and is_list(stored) and widens(kept.value_type, stored.value_type))
+        return bool(
+            pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored)
+        )
+    if pa.types.is_floating(kept):
+        return bool(pa.types.is_floating(stored))
+    return bool(pa.types.is_decimal(kept) and pa.types.is_decimal(stored))
 
 
 def without_views(kind: pa.DataType) -> pa.DataType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -18,11 +18,11 @@ from headrace.model.types import (
     TIMESTAMP,
     check_fields,
     decoded,
+    fits,
     is_list,
     is_string,
     key_family,
     stored_type,
-    widens,
 )
 
 _SHOWN = 20
@@ -147,7 +147,7 @@ class Intake:
             if kind is None:
                 if field.name != self._definition.created_time:
                     yield Problem(SchemaMismatch, field.name, f"column {field.name!r} is missing")
-            elif not widens(kind, field.type):
+            elif not fits(kind, field.type):
                 yield Problem(
                     SchemaMismatch,
                     field.name,
@@ -284,34 +284,28 @@ def _check_times(column: pa.Array) -> None:
 
 
 def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cast without loss. Raises ArrowInvalid if a value does not fit."""
+    """Cast without loss, but that floats are rounded. Raises ArrowInvalid if a value does not fit."""
     column = decoded(column)
+    if column.type.equals(kind):
+        return column
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type) and column.type.tz is None:
         column = pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
-    return column if column.type.equals(kind) else column.cast(kind)
+    elif pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
+        # Arrow asks for room for the largest integer there is, so values are checked one by one after that.
+        column = column.cast(pa.decimal256(76, kind.scale))
+    stored = column.cast(kind)
+    _check_rounded(column, stored)
+    return stored
 
 
-class Guarded:
-    """Feeds `fit` over a reader to a consumer that loses the type of exceptions, and keeps the exception."""
-
-    def __init__(
-        self, rows: pa.RecordBatchReader, schema: pa.Schema, fit: Callable[[pa.RecordBatch], pa.RecordBatch]
-    ):
-        self.failure: BaseException | None = None
-        self.rows = 0
-        self.reader = pa.RecordBatchReader.from_batches(schema, self._batches(rows, fit))
-
-    def _batches(
-        self, rows: pa.RecordBatchReader, fit: Callable[[pa.RecordBatch], pa.RecordBatch]
-    ) -> Iterator[Any]:
-        try:
-            for batch in rows:
-                if batch.num_rows:
-                    self.rows += batch.num_rows
-                    yield fit(batch)
-        except BaseException as error:
-            self.failure = error
-            raise
+def _check_rounded(given: pa.Array, stored: pa.Array) -> None:
+    """Raises ArrowInvalid if a number has become infinite."""
+    while is_list(stored.type) and is_list(given.type):
+        given, stored = given.flatten(), stored.flatten()
+    if pa.types.is_float32(stored.type) and pa.types.is_floating(given.type):
+        lost = pc.and_(pc.is_inf(stored), pc.is_finite(given))
+        if pc.any(lost).as_py():
+            raise pa.ArrowInvalid(f"{given.filter(lost)[0]} is too large")
 
 
 def duplicate_problem(columns: tuple[str, ...], examples: list[dict[str, Any]]) -> Problem:
@@ -341,7 +335,7 @@ def check_key_frame(definition: GroupDefinition, schema: pa.Schema, keys: pa.Tab
             problems.append(Problem(SchemaMismatch, name, f"key {name!r} cannot be read: {error}"))
             continue
         column = pa.chunked_array([decoded(column)])
-        if not widens(column.type, kind):
+        if not fits(column.type, kind):
             problems.append(
                 Problem(SchemaMismatch, name, f"key {name!r} is {column.type}, and {kind} is stored")
             )

@@ -19,7 +19,7 @@ from headrace.model.definition import Commit, GroupDefinition
 from headrace.model.expression import And, Compare, Condition, IsIn, Or, Ref, Value, columns_of, to_value
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
-from headrace.service.ingest import Guarded, Intake, check_key_frame, duplicate_problem, refuse
+from headrace.service.ingest import Intake, check_key_frame, duplicate_problem, refuse
 from headrace.storage.local import LocalStorage
 
 _ATTEMPTS = 20
@@ -52,8 +52,7 @@ class Writer:
         now = dt.datetime.now(dt.UTC)
         stored = None if snapshot is None else snapshot.schema
         intake = Intake(self._definition, stored, rows.schema, now)
-        if mode == "append" and snapshot is not None:
-            return self._append(rows, intake, snapshot.version, write_id)
+        # All of them, before the wheel is called: it waits for rows in threads that all writes of a process share.
         spool = self._storage.spool()
         try:
             for batch in rows:
@@ -62,6 +61,8 @@ class Writer:
             table = spool.table(intake.schema)
             if table.num_rows == 0:
                 return self._nothing(snapshot)
+            if mode == "append" and snapshot is not None:
+                return self._append(table, snapshot.version, write_id)
             if mode != "append":
                 self._check_unique(table)
             return self._commit(lambda newest: self._insert_once(newest, table, mode, write_id))
@@ -85,23 +86,10 @@ class Writer:
         table = check_key_frame(self._definition, snapshot.schema, keys)
         return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
 
-    def _append(self, rows: pa.RecordBatchReader, intake: Intake, before: int, write_id: str) -> Commit:
-        """Straight from the caller into the table. Rows may repeat, so other writers do not matter."""
-        schema = intake.schema
-        peeked = next((b for b in rows if b.num_rows), None)
-        if peeked is None:
-            return self._nothing(self._log.newest())
-        rest = pa.RecordBatchReader.from_batches(rows.schema, _chain(peeked, rows))
-        guarded = Guarded(rest, schema, intake.fit)
+    def _append(self, table: pa.Table, before: int, write_id: str) -> Commit:
+        """Rows may repeat, so other writers do not matter."""
         write = Write(write_id, self._definition.primary_key, unique=None)
-
-        commit = attempt(
-            self._log,
-            write,
-            lambda: self._log.append(guarded.reader, write),
-            lambda: guarded.failure,
-            before,
-        )
+        commit = attempt(self._log, write, lambda: self._log.append(table.to_reader(), write), before)
         if commit is None:
             raise Conflict(
                 f"{self._definition.ref} was changed by others while rows were appended", hint="try again"
@@ -280,11 +268,6 @@ class Writer:
             rows_updated=0,
             rows_deleted=0,
         )
-
-
-def _chain(first: pa.RecordBatch, rest: pa.RecordBatchReader):  # type: ignore[no-untyped-def]
-    yield first
-    yield from rest
 
 
 def _twice(table: pa.Table) -> pa.RecordBatchReader:
