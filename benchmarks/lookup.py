@@ -1,8 +1,9 @@
-"""Ten rows by key, while another process commits: new rows twice a second, or new values of old rows without a rest."""
+"""Ten rows by key, while another process commits: new rows, or new values of old ones."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import time
 from collections.abc import Iterator
@@ -73,16 +74,18 @@ class Appends:
 
 @dataclasses.dataclass(frozen=True)
 class Upserts:
-    """New values for a few of the rows with the keys of `changed`, one commit after the other."""
+    """New values for a few of the rows with the keys of `changed`; a pause in seconds before each commit."""
 
     root: Path
     changed: range
+    pause: float
 
     @contextmanager
     def opened(self) -> Iterator[Run]:
         with _changed(self.root) as (group, schema):
 
             def run(number: int) -> pa.Table:
+                time.sleep(self.pause)
                 rows = _rows(schema, random.Random(number).sample(self.changed, _KEYS))
                 group.insert(rows)
                 return rows
@@ -139,11 +142,11 @@ def _beside_appends(rows: float) -> list[Case]:
     return _cases(root, count, Appends(root, count))
 
 
-def _beside_upserts(rows: float) -> list[Case]:
+def _beside_upserts(rows: float, pause: float = _PAUSE_SECONDS) -> list[Case]:
     count = int(rows)
     root = _lake(count)
     still = count * 9 // 10
-    return _cases(root, still, Upserts(root, range(still, count)))
+    return _cases(root, still, Upserts(root, range(still, count), pause))
 
 
 _WORKLOAD = Workload(
@@ -163,7 +166,14 @@ WORKLOADS = (
     dataclasses.replace(
         _WORKLOAD,
         name="lookup-upserts",
-        about="the same, while another process upserts old keys without a rest",
+        about="the same, while another process upserts old keys twice a second",
         cases=_beside_upserts,
+    ),
+    dataclasses.replace(
+        _WORKLOAD,
+        name="lookup-busy",
+        about="the same, while another process upserts old keys without a rest",
+        cases=functools.partial(_beside_upserts, pause=0),
+        goals=(),
     ),
 )

@@ -119,3 +119,25 @@ def test_rows_that_another_writer_left_without_a_key_stay(tmp_path):
         group.insert([{"k": 1, "n": 10}, {"k": 3, "n": 30}])
         rows = group.read().to_arrow().to_pylist()
         assert sorted((r["k"] or 0, r["n"]) for r in rows) == [(0, -1), (1, 10), (2, 2), (3, 30)]
+
+
+def test_rows_that_an_append_repeated_are_replaced_by_one(store):
+    group = store.create_feature_group("g", primary_key=["k"])
+    for start in range(3):
+        group.insert(table(pa.int64(), list(range(5)), start * 10), mode="append")
+    commit = group.insert(table(pa.int64(), [1, 4, 9], 100))
+    assert (commit.rows_inserted, commit.rows_updated, commit.rows_deleted) == (1, 2, 4)
+    assert sorted(group.read().to_arrow()["n"].to_pylist()) == [
+        0,
+        2,
+        3,
+        10,
+        12,
+        13,
+        20,
+        22,
+        23,
+        100,
+        101,
+        102,
+    ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headrace.engine.key_index import Found, KeyIndex
+from headrace.engine.found_rows import Found
+from headrace.engine.key_index import KeyIndex
 from headrace.formats.base import Snapshot
 from headrace.planning.plan import Plan
 

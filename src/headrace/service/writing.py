@@ -129,25 +129,24 @@ class Writer:
         return attempt(log, write, change)
 
     def _upsert_once(self, snapshot: Snapshot, table: pa.Table, write_id: str) -> Commit | None:
-        log = self._log
+        log, unique = self._log, snapshot.unique
         scope = self._scope(table)
-        few = self._chosen(table) if snapshot.unique else None
-        collisions = self._collisions(snapshot, table, scope, counted=few is not None or not snapshot.unique)
+        few = self._chosen(table)
+        updated, replaced = self._collisions(snapshot, table, scope, counted=few is not None or not unique)
         keys = self._definition.identity or tuple(table.column_names)
-        if not collisions:
-            write = Write(write_id, keys, snapshot.unique, snapshot.version)
+        write = Write(write_id, keys, unique, snapshot.version)
+        if not updated:
             return attempt(log, write, lambda: log.append(table.to_reader(), write))
         if few is not None:
             size = min(max(snapshot.size_bytes // _FILES, _LEAST_FILE_BYTES), _MOST_FILE_BYTES)
-            write = Write(write_id, keys, True, snapshot.version, updated=collisions, deleted=0)
+            write.updated, write.deleted = updated, replaced - updated
             return attempt(log, write, lambda: log.exchange(table.to_reader(), write, few, size))
         text = " AND ".join(
             condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
         )
-        if snapshot.unique:
-            write = Write(write_id, keys, True, snapshot.version)
+        if unique:
             return attempt(log, write, lambda: log.merge(table.to_reader(), write, text or None))
-        write = Write(write_id, keys, snapshot.unique, snapshot.version, updated=collisions)
+        write.updated = updated
         return attempt(log, write, lambda: log.replace(_twice(table), write, text or None, _MARK))
 
     def _chosen(self, table: pa.Table) -> str | None:
@@ -199,26 +198,26 @@ class Writer:
 
     def _collisions(
         self, snapshot: Snapshot, table: pa.Table, scope: list[Condition], *, counted: bool
-    ) -> int:
-        """Identities of new rows that stored rows have; at most one if they need not be counted.
+    ) -> tuple[int, int]:
+        """Identities of new rows that stored rows have, and these rows; at most one if they need not be counted.
 
         A group without any identity only grows.
         """
         identity = self._definition.identity
         files = snapshot.prune(scope)
         if not identity or files.num_rows == 0:
-            return 0
+            return 0, 0
+        names = ", ".join(map(identifier, identity))
         on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in identity)
         found = f"FROM {snapshot.relation(files)} AS t SEMI JOIN {_INCOMING} AS s ON {on}"
-        if not counted:
-            query = f"SELECT 1 AS n {found} LIMIT 1"
+        if counted:
+            query = f"SELECT count(*) AS n, sum(n)::BIGINT AS rows FROM (SELECT count(*) AS n {found} GROUP BY {names})"
         else:
-            query = (
-                f"SELECT count(*) AS n FROM (SELECT DISTINCT {', '.join(map(identifier, identity))} {found})"
-            )
+            query = f"SELECT count(*) AS n, count(*) AS rows FROM (SELECT 1 {found} LIMIT 1)"
         with self._engine.session() as session:
             session.register(_INCOMING, table.select(list(identity)))
-            return sum(row["n"] for row in session.rows(query))
+            (row,) = session.rows(query)
+            return row["n"], row["rows"] or 0
 
     def _delete_where(self, snapshot: Snapshot | None, condition: Condition, write_id: str) -> Commit | None:
         """The engine that reads chooses the rows, so that a filter deletes exactly what it shows."""

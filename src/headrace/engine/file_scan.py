@@ -1,0 +1,62 @@
+"""What stands in data files, file by file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.engine.duck import Engine
+from headrace.engine.file_index import Positions
+from headrace.formats.base import Snapshot
+
+LARGE_FILE_ROWS = 65_536
+ROW = "__headrace_row"
+_FILE = "__headrace_file"
+
+
+def scan(engine: Engine, snapshot: Snapshot, files: pa.Table, columns: str, condition: str) -> list[pa.Table]:
+    """`columns`, as SQL, of the rows of each file for which the condition is true, and the row's number in `ROW`."""
+    if not files.num_rows:
+        return []
+    with engine.session() as session:
+        found = session.table(
+            f"SELECT {columns}, file_row_number::UINTEGER AS {ROW}, file_index::UINTEGER AS {_FILE} "
+            f"FROM {snapshot.source(files)} WHERE {condition}"
+        )
+    of = found[_FILE].to_numpy()
+    rows = found.drop_columns([_FILE])
+    order = of.astype(np.uint16 if files.num_rows < 1 << 16 else np.uint32).argsort(kind="stable")
+    if (of[1:] < of[:-1]).any():
+        rows = rows.take(order)
+    ends = np.searchsorted(of[order], np.arange(files.num_rows + 1)).tolist()
+    return [rows.slice(a, b - a) for a, b in itertools.pairwise(ends)]
+
+
+def numbers(rows: pa.Table) -> Positions:
+    """The numbers of rows that were scanned, in no order."""
+    found: Positions = rows[ROW].to_numpy()
+    return found
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """All rows of a file as they follow each other in it, without their numbers."""
+    found = numbers(rows)
+    if (found[1:] < found[:-1]).any():
+        rows = rows.take(found.argsort())
+    return rows.drop_columns([ROW]).combine_chunks()
+
+
+def by_size(files: pa.Table) -> tuple[list[int], list[int]]:
+    """Which of the files are large, and which are not."""
+    rows = files["num_records"].to_pylist()
+    large = [i for i, count in enumerate(rows) if count >= LARGE_FILE_ROWS]
+    return large, [i for i, count in enumerate(rows) if count < LARGE_FILE_ROWS]
+
+
+def some(files: pa.Table, which: Sequence[int]) -> pa.Table:
+    if len(which) in (0, files.num_rows):  # by far the most often; to take costs more than all else
+        return files.slice(0, len(which))
+    return files.take(pa.array(which, pa.int64()))
