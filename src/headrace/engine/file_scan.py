@@ -28,10 +28,10 @@ def scan(engine: Engine, snapshot: Snapshot, files: pa.Table, columns: str, cond
         )
     of = found[_FILE].to_numpy()
     rows = found.drop_columns([_FILE])
-    order = of.astype(np.uint16 if files.num_rows < 1 << 16 else np.uint32).argsort(kind="stable")
     if (of[1:] < of[:-1]).any():
-        rows = rows.take(order)
-    ends = np.searchsorted(of[order], np.arange(files.num_rows + 1)).tolist()
+        order = of.astype(np.uint16 if files.num_rows < 1 << 16 else np.uint32).argsort(kind="stable")
+        of, rows = of[order], rows.take(order)
+    ends = np.searchsorted(of, np.arange(files.num_rows + 1)).tolist()
     return [rows.slice(a, b - a) for a, b in itertools.pairwise(ends)]
 
 
@@ -57,6 +57,7 @@ def by_size(files: pa.Table) -> tuple[list[int], list[int]]:
 
 
 def some(files: pa.Table, which: Sequence[int]) -> pa.Table:
+    """The files of these numbers, which rise."""
     if len(which) in (0, files.num_rows):  # by far the most often; to take costs more than all else
         return files.slice(0, len(which))
     return files.take(pa.array(which, pa.int64()))

@@ -62,14 +62,15 @@ class FoundRows:
         names = [*columns] if found.exact is None else [*dict.fromkeys([*columns, found.exact.column])]
         schema = pa.schema([snapshot.schema.field(c) for c in names])
         large, small = by_size(found.files)
+        few = some(found.files, small)
         # Values, not bytes: how far a file was compressed, its size does not tell.
-        values = sum(some(found.files, small)["num_records"].to_pylist()) * len(names)
+        values = sum(few["num_records"].to_pylist()) * len(names)
         if values > _MOST_DECODED_VALUES or sum(len(found.positions[i]) for i in large) > _MOST_NUMBERED_ROWS:
             return None
         rows = [schema.empty_table()]
         if large:
             rows.append(self._numbered(snapshot, found, large, schema))
-        for i, table in zip(small, self._decoded(snapshot, some(found.files, small), schema), strict=True):
+        for i, table in zip(small, self._decoded(snapshot, few, schema), strict=True):
             positions = found.positions[i]
             if len(positions) <= _FEW_ROWS:
                 rows += [table.slice(position, 1) for position in positions.tolist()]
