@@ -52,11 +52,7 @@ class KeyIndex:
         if sum(rows) * _BYTES_A_ROW > _INDEX_BYTES:
             return None
         column, values = wanted
-        exact = _is_integer(snapshot, column)
-        if exact:
-            if not all(v.type == "int" for v in values):
-                return None
-            values = tuple(v for v in values if -(1 << 63) <= int(v.text) < 1 << 63)
+        exact = _is_integer(snapshot, column)  # whose conditions hold integers in its range alone
         found = self._positions(snapshot, files, column, values)
         held = [i for i, positions in enumerate(found) if len(positions)]
         return Found(
@@ -104,8 +100,6 @@ class KeyIndex:
     def _scanned_for(
         self, snapshot: Snapshot, files: pa.Table, column: str, values: Sequence[Value]
     ) -> list[Positions]:
-        if not values:
-            return [np.empty(0, np.uint32)] * files.num_rows
         wanted = ", ".join(_cast(snapshot, column, v) for v in values)
         parts = scan(self._engine, snapshot, files, "0 AS m", f"{identifier(column)} IN ({wanted})")
         return [np.sort(numbers(part)) for part in parts]
