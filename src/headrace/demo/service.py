@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -32,15 +32,14 @@ def running_service(root: Path) -> Iterator[str]:
     log = root / "service.log"
     command = [sys.executable, "-m", "headrace", "serve", "--root", str(root)]
     command += ["--listen", "grpc://127.0.0.1:0", "--json"]
-    with (
-        _terminate_as_exit(),
-        log.open("wb") as errors,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process,
-    ):
-        try:
-            yield _url(process, log)
-        finally:
-            _end(process)
+    with _terminate_as_exit(), log.open("wb") as errors, contextlib.ExitStack() as ending:
+        with _signals_held():
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+            )
+            ending.enter_context(process)
+            ending.callback(_end, process)
+        yield _url(process, log)
 
 
 def _url(process: subprocess.Popen[bytes], log: Path) -> str:
@@ -75,11 +74,29 @@ def _terminate_as_exit() -> Iterator[None]:
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
+    with _handled(leave, signal.SIGTERM):
+        yield
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """A signal to end is raised after the block: amid a start it would leave a process that nobody knows."""
+    held: list[int] = []
+    with _handled(lambda number, frame: held.append(number), signal.SIGINT, signal.SIGTERM):
+        yield
+    if held:
+        signal.raise_signal(held[0])
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
+    """Signals are the main thread's: in another one nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, leave)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
