@@ -99,6 +99,32 @@ def test_times_of_every_form_go_into_one_column(tmp_path: Path) -> None:
         read(tmp_path / "b.csv")
 
 
+@pytest.mark.parametrize("compression", ["", ".gz"])
+def test_a_text_that_is_no_value_is_named(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / f"a.csv{compression}"
+    opened = gzip.open if compression else open
+
+    def refused(rows: str, stored: pa.Schema | None) -> hr.BadData:
+        with opened(path, "wt") as file:
+            file.write("day,id,price,on\n" + rows)
+        with pytest.raises(hr.BadData) as raised:
+            read(path, stored=stored)
+        return raised.value
+
+    price = pa.decimal128(9, 2)
+    stored = pa.schema({"id": pa.int8(), "price": price, "on": pa.bool_(), "day": pa.date32()})
+    good = "2024-01-31, 1 ,1.50,true\n"
+    assert "'id', row 1: '300' is no int8" in refused(good + "2024-01-31,300,1.5,true\n", stored).message
+    assert "'day', row 1: '31.1.' is no date32" in refused(good + "31.1.,1,1.5,true\n", stored).message
+    assert "'on', row 2: 'maybe' is no bool" in refused(good * 2 + "2024-01-31,1,1.5,maybe\n", stored).message
+    error = refused(good * 700_000 + "2024-01-31,1,dear,true\n", stored)
+    assert "'price', row 700000: 'dear' is no decimal128(9, 2)" in error.message
+    assert error.details == {"file": str(path), "column": "price", "row": 700_000}
+    error = refused(good * 700_000 + "2024-01-31,1,dear,true\n", None)
+    assert "'price', row 700000: 'dear' is no double" in error.message
+    assert "CSV parse error: Row #3: Expected 4 columns, got 3" in refused(good + "1,2,3\n", stored).message
+
+
 def test_times_may_be_missing_at_first(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,seen\n" + "1,\n" * 3_000_000 + "2,2013-01-01T10:00:00\n")
     assert read(tmp_path / "a.csv", stored=None)["seen"][-1].as_py() == dt.datetime(2013, 1, 1, 10)

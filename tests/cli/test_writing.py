@@ -124,8 +124,8 @@ def test_bad_rows_are_refused_and_change_nothing(
     )
     error = on_own("fg", "insert", "weather", tmp_path / "bad.csv", "--json").error
     assert error["code"] == "BAD_DATA"
-    assert "Row #3: CSV conversion error to double: invalid value 'warm'" in error["message"]
-    assert error["details"] == {"file": str(tmp_path / "bad.csv")}
+    assert "column 'temp', row 1: 'warm' is no double" in error["message"]
+    assert error["details"] == {"file": str(tmp_path / "bad.csv"), "column": "temp", "row": 1}
     assert stored(own) == ROWS
 
 

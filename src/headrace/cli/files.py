@@ -7,7 +7,7 @@ import dataclasses
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -165,60 +165,88 @@ def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
 
 def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
-    """An empty field is null, and nothing else is: "NA" is also a name, and "" a text of no letters."""
     types = {} if stored is None else {f.name: f.type for f in stored if not _is_complex(f.type)}
-    # Arrow reads texts of one form a column.
+    # Arrow reads times of one form a column.
     told = [] if stored is None else [f.name for f in stored if pa.types.is_timestamp(f.type)]
     types |= {name: pa.string() for name in told}
-
-    def opened(more: dict[str, pa.DataType]) -> Any:
-        return pa.csv.open_csv(
-            path,
-            # One thread: only then does an error name the row.
-            read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=types | more,
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-
-    schema = opened({}).schema
-    unknown = {f.name: pa.timestamp("us") for f in schema if pa.types.is_null(f.type) and f.name in times}
-    schema = opened(unknown).schema if unknown else schema
+    with _naming(path, types):
+        schema = _csv(path, types).schema
+        unknown = {f.name: pa.timestamp("us") for f in schema if pa.types.is_null(f.type) and f.name in times}
+        types |= unknown
+        schema = _csv(path, types).schema if unknown else schema
     schema = pa.schema([f.with_type(_TIME) if f.name in told else f for f in schema])
 
     def batches() -> Iterator[pa.RecordBatch]:
         row = 0
-        for batch in opened(unknown):
-            columns = [
-                _times(path, name, column, row) if name in told else column
-                for name, column in zip(schema.names, batch.columns, strict=True)
-            ]
-            row += batch.num_rows
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        with _naming(path, dict(zip(schema.names, schema.types, strict=True))):
+            for batch in _csv(path, types):
+                columns = [
+                    _parsed(path, name, column, _TIME, row) if name in told else column
+                    for name, column in zip(schema.names, batch.columns, strict=True)
+                ]
+                row += batch.num_rows
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return Rows(schema, None, batches)
 
 
-def _times(path: str, name: str, texts: pa.Array, row: int) -> pa.Array:
-    """Times or dates, with a zone or in UTC. `row` is the number of the first, from 0."""
-    zoned = pc.match_substring_regex(texts, _ZONE)
-    none = pa.scalar(None, pa.string())
+def _csv(path: str, types: Mapping[str, pa.DataType]) -> Any:
+    """An empty field is null, and nothing else is: "NA" is also a name, and "" a text of no letters."""
+    return pa.csv.open_csv(
+        path,
+        # One thread: only then does an error of the form of a row name it.
+        read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+@contextlib.contextmanager
+def _naming(path: str, types: Mapping[str, pa.DataType]) -> Iterator[None]:
+    """Arrow's errors tell the number of a column: what is no value of its type is looked for and named."""
     try:
-        local = pc.if_else(zoned, none, texts).cast(pa.timestamp("us"))
-        return pc.coalesce(pc.if_else(zoned, texts, none).cast(_TIME), pc.assume_timezone(local, "UTC"))
+        yield
+    except pa.ArrowInvalid:
+        row = 0
+        for batch in _csv(path, dict.fromkeys(_csv(path, {}).schema.names, pa.string())):
+            for name in batch.schema.names:
+                if name in types:
+                    _parsed(path, name, batch.column(name), types[name], row)
+            row += batch.num_rows
+        raise
+
+
+def _parsed(path: str, name: str, texts: pa.Array, kind: pa.DataType, row: int) -> pa.Array:
+    """Texts as values of a type. `row` is the number of the first, from 0."""
+    try:
+        return _times(texts) if kind == _TIME else pc.utf8_trim_whitespace(texts).cast(kind)
     except pa.ArrowInvalid:
         if len(texts) == 1:
+            what = f"no {kind}"
+            hint = "a column has the type that is stored, and in a new group that of the file's first values"
+            if pa.types.is_timestamp(kind):
+                what = "no time of at most microseconds"
+                hint = "write times as 2024-01-31 or 2024-01-31T08:00:00, with +02:00 or Z if not in UTC"
             raise BadData(
-                f"{path}: column {name!r}, row {row}: {texts[0].as_py()!r} is no time of at most microseconds",
-                hint="write times as 2024-01-31 or 2024-01-31T08:00:00, with +02:00 or Z if not in UTC",
+                f"{path}: column {name!r}, row {row}: {texts[0].as_py()!r} is {what}",
+                hint=hint,
                 details={"file": path, "column": name, "row": row},
             ) from None
         half = len(texts) // 2
-        first, second = (_times(path, name, texts[a:b], row + a) for a, b in ((0, half), (half, len(texts))))
-        return pa.concat_arrays([first, second])
+        first = _parsed(path, name, texts[:half], kind, row)
+        return pa.concat_arrays([first, _parsed(path, name, texts[half:], kind, row + half)])
+
+
+def _times(texts: pa.Array) -> pa.Array:
+    """Times or dates, with a zone or in UTC."""
+    zoned = pc.match_substring_regex(texts, _ZONE)
+    none = pa.scalar(None, pa.string())
+    local = pc.if_else(zoned, none, texts).cast(pa.timestamp("us"))
+    return pc.coalesce(pc.if_else(zoned, texts, none).cast(_TIME), pc.assume_timezone(local, "UTC"))
 
 
 def _open_json(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
