@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -92,8 +91,3 @@ def serve(line: Connection, root: Path) -> None:
     line.send(service.listening[0])
     line.recv()
     service.stop()
-
-
-def limit_files(size: int) -> None:
-    """From now on, no file of this process grows beyond `size` bytes."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -1,0 +1,99 @@
+"""Writes to a store on a disk that is full but for a few pages: run as a program, on a disk that is mounted for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import headrace as hr
+from headrace.config import store_config
+from headrace.wiring import Service
+from integration import acts
+
+_PAGE = 4096
+_OLD = {i: 0 for i in range(1000)}
+
+Write = Callable[[Any], Any]
+WRITES: dict[str, tuple[Write, dict[int, int]]] = {
+    "append": (
+        lambda group: group.insert(acts.rows(range(1000, 3000), 1), mode="append", idempotency_key="k"),
+        _OLD | {i: 1 for i in range(1000, 3000)},
+    ),
+    "upsert": (
+        lambda group: group.insert(acts.rows(range(500, 1500), 1), idempotency_key="k"),
+        _OLD | {i: 1 for i in range(500, 1500)},
+    ),
+    "upsert of few rows": (
+        lambda group: group.insert(acts.rows(range(990, 1010), 1), idempotency_key="k"),
+        _OLD | {i: 1 for i in range(990, 1010)},
+    ),
+    "overwrite": (
+        lambda group: group.insert(acts.rows(range(2000), 1), mode="overwrite", idempotency_key="k"),
+        {i: 1 for i in range(2000)},
+    ),
+    "delete": (
+        lambda group: group.delete(filter=group["id"] >= 100, idempotency_key="k"),
+        {i: 0 for i in range(100)},
+    ),
+}
+
+
+def main(disk: Path, pages: range) -> list[tuple[str, str, int, str]]:
+    """Of each write, by folder and by service: what became of it with so many pages left."""
+    told = []
+    service = Service(store_config(str(disk / "lake")), ["grpc://127.0.0.1:0"])
+    try:
+        with hr.connect(disk / "lake") as embedded, hr.connect(service.listening[0]) as remote:
+            for way, store in (("embedded", embedded), ("remote", remote)):
+                for name in WRITES:
+                    told += [(way, name, left, attempt(store, disk, name, left)) for left in pages]
+    finally:
+        service.stop()
+    return told
+
+
+def attempt(store: hr.FeatureStore, disk: Path, name: str, left: int) -> str:
+    write, new = WRITES[name]
+    group = store.create_feature_group("numbers", primary_key=["id"], schema=acts.SCHEMA)
+    group.insert(acts.rows(range(1000), 0))
+    with full(disk, left):
+        try:
+            write(group)
+            told = "written"
+        except hr.LimitExceeded as error:
+            assert "no space is left" in error.message, error
+            told = "refused"
+        assert content(group) == (new if told == "written" else _OLD), (name, left, told)
+    if told == "refused":
+        assert list(disk.glob("lake/.headrace/scratch-*/*.arrow")) == []
+        write(group)
+        assert content(group) == new, (name, left)
+    store.delete_feature_group("numbers", group.version)
+    return told
+
+
+@contextlib.contextmanager
+def full(disk: Path, left: int) -> Iterator[None]:
+    """Meanwhile so many pages are left."""
+    room = os.statvfs(disk)
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes(room.f_bavail * room.f_frsize - left * _PAGE))
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+def content(group: hr.FeatureGroup) -> dict[int, int]:
+    rows = group.read().to_arrow().to_pylist()
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row["value"] for row in rows}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]), range(int(sys.argv[2])))))
