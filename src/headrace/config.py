@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from headrace.errors import InvalidArgument, NotFound, TLSError
+from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSError
 
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
@@ -124,10 +124,13 @@ def store_config(
 
     Raises:
         InvalidArgument: a root elsewhere with no registry named, or a folder that cannot be made.
+        PermissionDenied: a folder that others do not let be made.
     """
     root = _local_root(target)
     try:
         (root / ".headrace").mkdir(parents=True, exist_ok=True)
+    except PermissionError as error:
+        raise PermissionDenied(f"cannot make the folder {root}: {error.strerror}") from None
     except OSError as error:
         raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
     named = registry or default_registry()

@@ -127,7 +127,9 @@ def test_a_text_that_is_no_value_is_named(tmp_path: Path, compression: str) -> N
 
 def test_times_may_be_missing_at_first(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,seen\n" + "1,\n" * 3_000_000 + "2,2013-01-01T10:00:00\n")
-    assert read(tmp_path / "a.csv", stored=None)["seen"][-1].as_py() == dt.datetime(2013, 1, 1, 10)
+    assert read(tmp_path / "a.csv", stored=None)["seen"][-1].as_py() == dt.datetime(
+        2013, 1, 1, 10, tzinfo=dt.UTC
+    )
 
 
 def test_a_column_that_a_file_lacks_is_not_made_up(tmp_path: Path) -> None:

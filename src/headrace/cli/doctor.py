@@ -16,7 +16,8 @@ from headrace.cli.report import out, print_json
 from headrace.cli.status import PATIENCE
 from headrace.cli.target import Target, on_store
 from headrace.config import find_store
-from headrace.errors import HeadraceError, NotFound
+from headrace.errors import HeadraceError
+from headrace.storage.failure import stored
 
 State = Literal["ok", "warn", "fail"]
 
@@ -125,13 +126,8 @@ def _read_certificates(target: Target) -> str:
 
 def _write_into(target: Target) -> str:
     root = find_store(target.named)
-    try:
-        with tempfile.TemporaryFile(dir=root):
-            return f"{root} can be written to"
-    except OSError as error:
-        raise NotFound(
-            f"{root} cannot be written to: {error.strerror}", hint="look at its owner, mode and free space"
-        ) from None
+    with stored(str(root)), tempfile.TemporaryFile(dir=root):
+        return f"{root} can be written to"
 
 
 def _visit(target: Target) -> str:

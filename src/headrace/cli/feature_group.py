@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from headrace.cli.noun import noun
 from headrace.cli.report import print_facts, print_json, print_table, print_text, print_warning
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
-from headrace.errors import Cancelled, InvalidArgument
+from headrace.errors import Cancelled, CorruptTable, InvalidArgument
 from headrace.model.duration import format_duration
 from headrace.model.name import parse_reference, reference
 
@@ -213,7 +214,8 @@ def delete(
                 f"delete takes one version of {base}", hint=f"name it, such as {reference(base, newest)}"
             )
         if sys.stdin.isatty() and not (yes or target.json):
-            fs.get_feature_group(base, version)  # nobody is asked about what is not there
+            with contextlib.suppress(CorruptTable):
+                fs.get_feature_group(base, version)  # nobody is asked about what is not there
             if not typer.confirm(f"Delete {name} with all its rows?", err=True):
                 raise Cancelled("nothing was deleted")
         fs.delete_feature_group(base, version, force=force)

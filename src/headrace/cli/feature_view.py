@@ -10,6 +10,7 @@ from headrace.cli.noun import noun
 from headrace.cli.report import print_facts, print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
+from headrace.errors import BadData, CorruptTable, InvalidArgument, NotFound, PermissionDenied
 from headrace.model.name import parse_reference, reference
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def list_views(
 ) -> None:
     """Every version of the feature views."""
     with target.connect() as fs:
-        found = [_told(view) for view in fs.list_feature_views(name=name)]
+        found = [_listed(view) for view in fs.list_feature_views(name=name)]
     if target.json:
         print_json(found)
         return
@@ -42,7 +43,7 @@ def list_views(
         [
             (
                 reference(view["name"], view["version"]),
-                len(view["features"]),
+                view["problem"] or len(view["features"]),
                 ", ".join(view["labels"]),
                 view["description"],
             )
@@ -58,7 +59,7 @@ def show(target: Target, name: Name) -> None:
     with target.connect() as fs:
         view = fs.get_feature_view(*parse_reference(name))
         query = view.query
-        told = _told(view)
+        told = _told(view, view.features)
         told["columns"] = [{"name": f.name, "type": str(f.type)} for f in query.read().schema]
         told["plan"] = query.explain()
     if target.json:
@@ -119,12 +120,41 @@ def _save(result: Result, output: str, json: bool) -> None:
         print_text(f"{output}: {counter}")
 
 
-def _told(view: FeatureView) -> dict[str, Any]:
+@app.command("delete")
+@on_store
+def delete(
+    target: Target,
+    name: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Such as delays@v1.")],
+) -> None:
+    """Delete one version of a view; the rows of its groups stay."""
+    base, version = parse_reference(name)
+    with target.connect() as fs:
+        if version is None:
+            newest = fs.get_feature_view(base).version
+            raise InvalidArgument(
+                f"delete takes one version of {base}", hint=f"name it, such as {reference(base, newest)}"
+            )
+        fs.delete_feature_view(base, version)
+    if target.json:
+        print_json({"deleted": name})
+    else:
+        print_text(f"deleted {name}")
+
+
+def _listed(view: FeatureView) -> dict[str, Any]:
+    """A view that cannot be read tells why, and hides no others."""
+    try:
+        return _told(view, view.features) | {"problem": None}
+    except (NotFound, InvalidArgument, BadData, CorruptTable, PermissionDenied) as error:
+        return _told(view, None) | {"problem": f"{error.code}: {error.message}"}
+
+
+def _told(view: FeatureView, features: tuple[str, ...] | None) -> dict[str, Any]:
     return {
         "name": view.name,
         "version": view.version,
         "description": view.description,
-        "features": view.features,
+        "features": features,
         "labels": view.labels,
         "tags": view.tags,
     }

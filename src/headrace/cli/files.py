@@ -17,7 +17,15 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from headrace.errors import BadData, InvalidArgument, LimitExceeded, NotFound, SchemaMismatch, Unsupported
+from headrace.errors import (
+    BadData,
+    InvalidArgument,
+    LimitExceeded,
+    NotFound,
+    PermissionDenied,
+    SchemaMismatch,
+    Unsupported,
+)
 
 STANDARD = "-"
 """Names stdin or stdout, as an Arrow stream."""
@@ -49,7 +57,7 @@ def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[st
         times: columns that are read as times where a text can be one.
 
     Raises:
-        NotFound: no such file. InvalidArgument: a file of another kind.
+        NotFound: no such file. PermissionDenied: one that may not be read. InvalidArgument: one of another kind.
         BadData: a file that cannot be read, SchemaMismatch if it does not go with the others.
     """
     parts = [_open(path, stored, times) for path in paths]
@@ -166,15 +174,13 @@ def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
 def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
     types = {} if stored is None else {f.name: f.type for f in stored if not _is_complex(f.type)}
-    # Arrow reads times of one form a column.
     told = [] if stored is None else [f.name for f in stored if pa.types.is_timestamp(f.type)]
-    types |= {name: pa.string() for name in told}
     with _naming(path, types):
-        schema = _csv(path, types).schema
-        unknown = {f.name: pa.timestamp("us") for f in schema if pa.types.is_null(f.type) and f.name in times}
-        types |= unknown
-        schema = _csv(path, types).schema if unknown else schema
-    schema = pa.schema([f.with_type(_TIME) if f.name in told else f for f in schema])
+        found = _csv(path, types).schema
+    if stored is None:
+        told = [f.name for f in found if f.name in times and _may_be_times(f.type)]
+    types |= dict.fromkeys(told, pa.string())  # Arrow reads times of one form a column
+    schema = pa.schema([f.with_type(_TIME) if f.name in told else f for f in found])
 
     def batches() -> Iterator[pa.RecordBatch]:
         row = 0
@@ -274,6 +280,11 @@ def _open_json(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Row
     return Rows(schema, None, batches)
 
 
+def _may_be_times(kind: pa.DataType) -> bool:
+    """What Arrow takes times for, by the first that it sees; dates alone are dates."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_string(kind) or pa.types.is_null(kind))
+
+
 def _is_complex(kind: pa.DataType) -> bool:
     """Types that the readers of texts find out by themselves, or not at all."""
     return bool(pa.types.is_nested(kind) or pa.types.is_timestamp(kind) or pa.types.is_binary(kind))
@@ -281,12 +292,15 @@ def _is_complex(kind: pa.DataType) -> bool:
 
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
+    hint = "a JSON file has one object a line" if ".json" in path.lower() else None
     try:
         yield
-    except (FileNotFoundError, PermissionError) as error:
-        raise NotFound(f"cannot read {path}: {os.strerror(error.errno or errno.ENOENT)}") from None
+    except FileNotFoundError:
+        raise NotFound(f"cannot read {path}: {os.strerror(errno.ENOENT)}") from None
+    except PermissionError:
+        raise PermissionDenied(f"cannot read {path}: {os.strerror(errno.EACCES)}") from None
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{path} cannot be read: {error}", details={"file": path}) from None
+        raise BadData(f"{path} cannot be read: {error}", hint=hint, details={"file": path}) from None
 
 
 def write_rows(reader: pa.RecordBatchReader, path: str, add: Callable[[int], None]) -> None:
@@ -298,7 +312,7 @@ def write_rows(reader: pa.RecordBatchReader, path: str, add: Callable[[int], Non
         add: told the number of rows of each batch written.
 
     Raises:
-        InvalidArgument: another kind of file, or a place that cannot be written to.
+        InvalidArgument: another kind of file, or a place that is none. PermissionDenied: one of others.
         Unsupported: columns that such a file cannot hold. LimitExceeded: the disk is full.
     """
     if path == STANDARD:
@@ -319,6 +333,8 @@ def write_rows(reader: pa.RecordBatchReader, path: str, add: Callable[[int], Non
         with part.open("wb") as file:
             _write(opened(file), reader, add)
         part.replace(target)
+    except PermissionError as error:
+        raise PermissionDenied(f"cannot write {path}: {error.strerror}", details={"file": path}) from None
     except OSError as error:
         full = error.errno == errno.ENOSPC
         kind = LimitExceeded if full else InvalidArgument

@@ -19,6 +19,7 @@ from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailabl
 from headrace.model.text import check_text
 
 SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
+_HINT = "see whether headrace serve runs there, and listens at this address"
 _KNOCK_SECONDS = 5.0
 _ALERT_SECONDS = 0.5
 # An address in `sockaddr_un`, which ends with a NUL.
@@ -27,6 +28,7 @@ _CHANNEL_OPTIONS = (
     # A service on this host is reached directly, whatever proxy the environment names.
     ("grpc.enable_http_proxy", 0),
     # A service that is back is found soon, however long it was away.
+    ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     # Errors travel as metadata, and that of a wide frame names many columns.
     ("grpc.max_metadata_size", 16 << 20),
@@ -123,11 +125,11 @@ class Address:
             ) from None
         except TimeoutError:
             raise Unavailable(
-                f"the service at {self.uri} does not answer within {_KNOCK_SECONDS:g} seconds"
+                f"the service at {self.uri} does not answer within {_KNOCK_SECONDS:g} seconds", hint=_HINT
             ) from None
         except OSError as error:
             raise Unavailable(
-                f"the service at {self.uri} does not answer: {error.strerror or error}"
+                f"the service at {self.uri} does not answer: {error.strerror or error}", hint=_HINT
             ) from None
 
     @property

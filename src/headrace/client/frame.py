@@ -22,7 +22,7 @@ Frame: TypeAlias = (
 """A pandas or polars frame, Arrow data, anything with `__arrow_c_stream__`, or a list of dicts."""
 
 _BATCH_ROWS = 65_536
-_UNTYPED = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError)
+_UNTYPED = (ValueError, TypeError, NotImplementedError, OverflowError)  # Arrow's own are among them
 
 
 def to_reader(frame: Frame) -> pa.RecordBatchReader:
@@ -117,10 +117,10 @@ def _failure(column: pd.Series[Any]) -> str | None:
 
 def _untyped(failures: Mapping[str, str | None]) -> SchemaMismatch:
     found = {name: failure for name, failure in failures.items() if failure is not None}
-    told = "; ".join(f"column {name!r} has no one type: {failure}" for name, failure in found.items())
+    told = "; ".join(f"column {name!r} has no Arrow type: {failure}" for name, failure in found.items())
     return SchemaMismatch(
         told or "a column has no Arrow type",
-        hint="make the values of a column alike",
+        hint="the values of a column must be alike, and integers less than 2**63",
         details={
             "problems": [
                 {"code": SchemaMismatch.code, "column": name, "message": failure}

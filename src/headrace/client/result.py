@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -93,7 +94,8 @@ class Result:
         """
         if not self._prepared.labels:
             raise InvalidArgument(
-                "there are no labels to split off", hint="create the feature view with labels=[…]"
+                "there are no labels to split off",
+                hint="create the feature view with labels=[…], and take its training_data",
             )
         if to not in ("pandas", "polars", "arrow"):
             raise InvalidArgument(f"to={to!r} is refused", hint='use "pandas", "polars" or "arrow"')
@@ -119,7 +121,10 @@ class Result:
 
 def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> Result:
     """Check a read and pin it."""
-    return Result(backend, backend.prepare(request), spine)
+    prepared = backend.prepare(request)
+    for warning in prepared.warnings:
+        warnings.warn(warning, UserWarning, stacklevel=4)
+    return Result(backend, prepared, spine)
 
 
 def _sliced(batches: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:

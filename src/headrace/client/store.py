@@ -349,7 +349,7 @@ def _maybe_version(version: object) -> int | None:
 
 
 def _check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:
-    ignored = {"description", "tags", "location"}
+    ignored = {"description", "tags", "location", "started"}
     differing = {
         field: {
             "declared": _shown(field, getattr(found, field)),

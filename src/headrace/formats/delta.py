@@ -6,7 +6,6 @@ Source: the Delta Lake protocol (https://github.com/delta-io/delta/blob/master/P
 from __future__ import annotations
 
 import datetime as dt
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,12 +24,12 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import check_entry, data_path, follow, stamp, uniqueness
+from headrace.formats.delta_entry import check_entry, data_path, follow, has_entries, stamp, uniqueness
+from headrace.formats.delta_failure import translate, translated
 from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 from headrace.model.types import stored_type
-from headrace.storage.failure import failure as storage_failure
 
 _KEPT_SNAPSHOTS = 8
 _READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
@@ -44,8 +43,6 @@ _FILES = WriterProperties(
     dictionary_page_size_limit=128 << 10,
     compression="SNAPPY",
 )
-# The wheel keeps what the system said in its text alone; the number in it is the system's own.
-_SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 
 
 class DeltaLog:
@@ -59,12 +56,14 @@ class DeltaLog:
         self._stamp: tuple[int, int] | None = None
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
         self._lock = threading.Lock()
+        self.started = False
+        """The table was made, by whomever: one that is not there is lost."""
         self.writing = threading.Lock()
         """Held by writers of this process, so that they queue rather than collide."""
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot; None while the table does not exist."""
-        with self._lock, _translated(self.uri):
+        with self._lock, translated(self.uri):
             newest = self._followed()
             if newest is None:
                 table = self._refreshed()
@@ -97,7 +96,7 @@ class DeltaLog:
             if version in self._kept:
                 self._kept.move_to_end(version)
                 return self._kept[version]
-            with _translated(self.uri):
+            with translated(self.uri):
                 table = self._refreshed()
                 if table is not None and 0 <= version <= table.version():
                     return self._snapshot(table, version)
@@ -116,12 +115,12 @@ class DeltaLog:
 
     def history(self, limit: int | None) -> list[Commit]:
         """Newest first."""
-        with self._lock, _translated(self.uri):
+        with self._lock, translated(self.uri):
             return [commit_of(entry) for entry in self._entries(limit)]
 
     def committed(self, write_id: str) -> Commit | None:
         """The commit of a write; None if no commit bears its id."""
-        with self._lock, _translated(self.uri):
+        with self._lock, translated(self.uri):
             table = self._refreshed()
             if table is None or table.transaction_version(write_id) is None:
                 return None
@@ -131,7 +130,7 @@ class DeltaLog:
         """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""
         limit, given = 16, 0
         while True:
-            with self._lock, _translated(self.uri):
+            with self._lock, translated(self.uri):
                 entries = self._entries(limit)
             yield from entries[given:]
             if len(entries) < limit:
@@ -155,7 +154,7 @@ class DeltaLog:
 
     def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
         """Make an empty table; no error if one is there already."""
-        with _translated(self.uri):
+        with translated(self.uri):
             DeltaTable.create(
                 self.uri,
                 schema,
@@ -258,10 +257,7 @@ class DeltaLog:
 
     def _refreshed(self) -> DeltaTable | None:
         if self._table is None:
-            try:
-                self._table = DeltaTable(self.uri, storage_options=self._options)
-            except TableNotFoundError:
-                return None
+            self._table = self._opened()
         else:
             try:
                 self._table.update_incremental()
@@ -269,6 +265,24 @@ class DeltaLog:
                 self._forget()
                 raise
         return self._table
+
+    def _opened(self) -> DeltaTable | None:
+        try:
+            table = DeltaTable(self.uri, storage_options=self._options)
+        except TableNotFoundError:
+            if not self.started and not has_entries(self.uri):
+                return None
+            try:
+                table = DeltaTable(
+                    self.uri, storage_options=self._options
+                )  # others may have made it just now
+            except TableNotFoundError:
+                raise CorruptTable(
+                    f"the table at {self.uri} is lost: its folder, or the start of its log, is not there",
+                    hint="bring the folder back, or delete the feature group and create it anew",
+                ) from None
+        self.started = True
+        return table
 
     def _snapshot(self, table: DeltaTable, version: int) -> Snapshot:
         if version not in self._kept:
@@ -330,33 +344,6 @@ def attempt(
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
     raise translate(failure, log.uri) from failure
-
-
-def translate(error: Exception, uri: str) -> HeadraceError:
-    if isinstance(error, HeadraceError):
-        return error
-    system = _SYSTEM_ERROR.search(str(error))
-    if system:
-        return storage_failure(uri, error, int(system["number"]))
-    if isinstance(error, OSError):
-        return storage_failure(uri, error.strerror or error, error.errno)
-    if isinstance(error, CommitFailedError):
-        return Conflict(f"the commit to {uri} was refused: {error}", hint="try again")
-    return CorruptTable(f"the log of {uri} cannot be used: {error}")
-
-
-class _translated:  # noqa: N801
-    """Turns the wheel's errors into ours."""
-
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, DeltaError | OSError):
-            raise translate(error, self._uri) from error
 
 
 def _check_readable(table: DeltaTable, uri: str) -> None:

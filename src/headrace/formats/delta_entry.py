@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,7 @@ class _Checkpoint(msgspec.Struct):
     version: int
 
 
+_ENTRY = re.compile(r"[0-9]{20}\.")
 _ACTION = msgspec.json.Decoder(_Action)
 _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
@@ -89,6 +92,15 @@ def check_entry(uri: str, snapshot: Snapshot | None) -> None:
                 f"the newest entry of the log of {uri} is empty: {path.name}",
                 hint="restore it from a copy; without one, removing it gives up its commit",
             )
+
+
+def has_entries(uri: str) -> bool:
+    """Whether anything was ever committed. Raises OSError where that is not to be seen."""
+    try:
+        with os.scandir(Path(uri) / "_delta_log") as found:
+            return any(_ENTRY.match(entry.name) for entry in found)
+    except FileNotFoundError:
+        return False
 
 
 def stamp(uri: str, version: int) -> tuple[int, int] | None:

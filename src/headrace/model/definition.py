@@ -33,6 +33,8 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     tags: dict[str, str] = {}
     format: Literal["delta"] = "delta"
     location: str = ""
+    started: bool = False
+    """Its table was made: one that is not there is lost."""
 
     @property
     def ref(self) -> str:

@@ -72,7 +72,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A pinned read: the request to run, and what it will give.
 
     `features` and `labels` are the columns of `.xy()`, in its order. `tickets` are what a service asks for to
-    run it, one for each of its streams; an embedded store needs none.
+    run it, one for each of its streams; an embedded store needs none. `warnings` are for the user.
     """
 
     request: ReadRequest
@@ -81,3 +81,4 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...]
     snapshots: dict[str, int]
     tickets: tuple[bytes, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -58,6 +58,17 @@ def stored_type(given: pa.DataType) -> pa.DataType | None:
     return None
 
 
+def extension(field: pa.Field) -> str | None:
+    """The name of the extension type of a field, or of one in it; also of a type that is not known here."""
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    name = (field.metadata or {}).get(b"ARROW:extension:name")
+    if name is not None:
+        return str(name, errors="replace")
+    inner = (field.type.field(i) for i in range(field.type.num_fields))
+    return next((name for name in map(extension, inner) if name is not None), None)
+
+
 def check_fields(where: str, schema: pa.Schema) -> None:
     """Check the names of the fields of structs, however deep.
 

@@ -43,6 +43,11 @@ class Lookup:
     cut: Cut | None = None
     uncut: bool = False
 
+    @property
+    def hopeless(self) -> bool:
+        """No row can be old enough and young enough at once: limits set in different places may be so."""
+        return self.max_age is not None and self.min_age > self.max_age
+
 
 @dataclasses.dataclass(frozen=True)
 class Spine:
@@ -60,6 +65,8 @@ class Output:
     type: pa.DataType
     place: Place | None
     call_time: bool = False
+    metadata: dict[bytes, bytes] | None = None
+    """As the spine gave it: where nobody knows an extension type, its name is here."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +92,7 @@ class Plan:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(o.name, o.type) for o in self.outputs])
+        return pa.schema([pa.field(o.name, o.type, metadata=o.metadata) for o in self.outputs])
 
     def from_spine(self, place: Place) -> bool:
         return self.spine is not None and place.side == 0 and place.column in self.spine.schema.names
@@ -234,7 +241,7 @@ def _outputs(request: ReadRequest, resolved: Resolved, spine: Spine | None) -> t
             details={"columns": clash},
         )
     looked_up = [Output(f.name, f.type, f.place) for f in fields if f.name not in held]
-    return (*(Output(f.name, f.type, None) for f in given), *looked_up)
+    return (*(Output(f.name, f.type, None, metadata=f.metadata) for f in given), *looked_up)
 
 
 def _show_call_time(outputs: tuple[Output, ...], resolved: Resolved) -> tuple[Output, ...]:

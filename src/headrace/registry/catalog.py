@@ -123,18 +123,26 @@ class Catalog(Generic[Definition]):
         merged = {**definition.tags, **changes}
         tags = {key: value for key, value in merged.items() if value is not None}
         definition = msgspec.structs.replace(definition, tags=tags)
-        text = self._encode(definition)
-        entry, tag = self._entries.c, self._tags.c
-        connection.execute(
-            update(self._entries)
-            .where(entry.project == project, entry.name == name, entry.version == version)
-            .values(definition=text)
-        )
+        self.replace(connection, project, definition)
+        tag = self._tags.c
         connection.execute(
             delete(self._tags).where(tag.project == project, tag.name == name, tag.version == version)
         )
         self._write_tags(connection, {"project": project, "name": name, "version": version}, tags)
         return definition
+
+    def replace(self, connection: Connection, project: str, definition: Definition) -> None:
+        """Store a definition, its tags apart, in place of the one that is there."""
+        entry = self._entries.c
+        connection.execute(
+            update(self._entries)
+            .where(
+                entry.project == project,
+                entry.name == definition.name,
+                entry.version == definition.version,
+            )
+            .values(definition=self._encode(definition))
+        )
 
     def _write_tags(self, connection: Connection, key: Mapping[str, object], tags: Mapping[str, str]) -> None:
         if tags:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from sqlalchemy import Connection, insert, select
 
 from headrace.errors import Conflict, InvalidArgument
@@ -109,6 +110,13 @@ class Registry:
         """Add or replace these tags; None removes one, the others stay. Raises NotFound, InvalidArgument."""
         with self._database.writing() as connection:
             return self._groups.set_tags(connection, project, name, version, tags)
+
+    def start_group(self, project: str, started: GroupDefinition) -> None:
+        """Keep in mind that the group's table was made. Nothing happens to another that took its name since."""
+        with self._database.writing() as connection:
+            group = self._groups.get(connection, project, started.name, started.version)
+            if group.location == started.location:
+                self._groups.replace(connection, project, msgspec.structs.replace(group, started=True))
 
     def create_view(self, project: str, definition: ViewDefinition) -> ViewDefinition:
         """Version 0 becomes the next after the highest ever used.

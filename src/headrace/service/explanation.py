@@ -31,6 +31,16 @@ def explain(prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot]) -> s
     return "\n".join(lines)
 
 
+def warnings_of(plan: Plan) -> tuple[str, ...]:
+    """What is right by the rules, and hardly what anybody wants."""
+    return tuple(
+        f"no row of {plan.resolved.sides[lookup.side].definition.ref} can match: "
+        f"min age {format_duration(lookup.min_age)} is above max age {format_duration(lookup.max_age or 0)}"
+        for lookup in plan.lookups
+        if lookup.kind == "point in time" and lookup.hopeless
+    )
+
+
 def _root(plan: Plan, snapshots: dict[int, Snapshot]) -> str:
     if plan.spine is not None:
         at = (
@@ -57,6 +67,8 @@ def _lookup(plan: Plan, lookup: Lookup, snapshot: Snapshot) -> str:
         parts.append(f"newest {definition.event_time} at or before the row's time")
         parts.append(f"max age {format_duration(lookup.max_age) if lookup.max_age else 'unlimited'}")
         parts.append(f"min age {format_duration(lookup.min_age)}")
+        if lookup.hopeless:
+            parts.append("nothing can match: min age is above max age")
     if lookup.cut is not None:
         by = "the row's time" if lookup.cut == "spine time" else lookup.cut.isoformat()
         parts.append(f"recorded ({definition.created_time}) by {by}")

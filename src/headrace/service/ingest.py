@@ -18,6 +18,7 @@ from headrace.model.types import (
     TIMESTAMP,
     check_fields,
     decoded,
+    extension,
     fits,
     is_list,
     is_string,
@@ -27,7 +28,9 @@ from headrace.model.types import (
 
 _SHOWN = 20
 _LONGEST_FOLDER = 255
-_RETYPE = "cast the frame's column; or make a version of the group whose schema= has room for it"
+_RETYPE = (
+    "cast the column to the type that is stored; or make a version of the group whose schema= has room for it"
+)
 _TIMES = (dt.datetime.min, dt.datetime.max)
 _UNITS = {
     "s": dt.timedelta(seconds=1),
@@ -93,9 +96,10 @@ class Intake:
         check_columns(definition.ref, given.names)
         check_fields(definition.ref, given)
         self._identity = [c for c in definition.identity if c in self._types]
-        self._problems = list(
-            self._new_schema_problems(given) if stored is None else self._schema_problems(stored)
-        )
+        self._problems = [
+            *self._extension_problems(),
+            *(self._new_schema_problems(given) if stored is None else self._schema_problems(stored)),
+        ]
         self._schema = stored
 
     @property
@@ -117,10 +121,23 @@ class Intake:
             fields.append(pa.field(created, TIMESTAMP))
         return pa.schema(fields)
 
+    def _extension_problems(self) -> Iterator[Problem]:
+        """Where the type is not known, as mostly in a service, there is only its name to tell it by."""
+        for field in self._given:
+            name = extension(field)
+            if name is not None:
+                yield Problem(
+                    SchemaMismatch,
+                    field.name,
+                    f"column {field.name!r} is of the extension type {name}, which cannot be stored",
+                    hint="cast the column to a type of Arrow's own",
+                )
+
     def _new_schema_problems(self, given: pa.Schema) -> Iterator[Problem]:
         for name in self._needed():
             if name not in self._types:
-                yield Problem(SchemaMismatch, name, f"column {name!r} is missing")
+                part = "by which the group is partitioned " if name in self._definition.partition_by else ""
+                yield Problem(SchemaMismatch, name, f"column {name!r} {part}is missing")
         held = {*self._types, self._definition.created_time} - {None}
         if held <= set(self._definition.partition_by):
             name = self._definition.partition_by[0]
@@ -128,9 +145,14 @@ class Intake:
                 SchemaMismatch, name, "every column is in partition_by: one must be left for the files"
             )
         for field in given:
+            if extension(field) is not None:
+                continue
             if pa.types.is_null(field.type):
                 yield Problem(
-                    SchemaMismatch, field.name, f"column {field.name!r} has no type: it holds nulls only"
+                    SchemaMismatch,
+                    field.name,
+                    f"column {field.name!r} has no type: it holds nulls only",
+                    hint="leave it out, or declare the group with schema=",
                 )
             elif stored_type(field.type) is None:
                 yield Problem(
@@ -147,7 +169,7 @@ class Intake:
             if kind is None:
                 if field.name != self._definition.created_time:
                     yield Problem(SchemaMismatch, field.name, f"column {field.name!r} is missing")
-            elif not fits(kind, field.type):
+            elif not fits(kind, field.type) and extension(self._given.field(field.name)) is None:
                 yield Problem(
                     SchemaMismatch,
                     field.name,
@@ -321,9 +343,8 @@ def check_key_frame(definition: GroupDefinition, schema: pa.Schema, keys: pa.Tab
     """
     allowed = [list(definition.primary_key), list(definition.identity)]
     if sorted(keys.column_names) not in [sorted(a) for a in allowed] or not keys.column_names:
-        raise InvalidArgument(
-            f"{definition.ref}: keys has columns {keys.column_names}, expected {' or '.join(map(str, allowed))}"
-        )
+        expected = " or ".join(dict.fromkeys(map(str, allowed)))
+        raise InvalidArgument(f"{definition.ref}: keys has columns {keys.column_names}, expected {expected}")
     problems = []
     columns = []
     for name in keys.column_names:

@@ -42,7 +42,7 @@ from headrace.planning.duckdb_sql import (
 from headrace.planning.plan import Plan, make_plan
 from headrace.protocol import BATCH_ROWS
 from headrace.service.assembly import Assembly, engine_spine
-from headrace.service.explanation import explain
+from headrace.service.explanation import explain, warnings_of
 from headrace.service.pinning import groups_at, pin, pinned_snapshot, snapshot_of, snapshots_of
 from headrace.service.planned import Planned
 
@@ -87,9 +87,10 @@ class Reader:
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
         tables = self._tables(query, request.locations)
-        pinned, snapshots = pin(
-            query, lambda source: snapshot_of(source, tables[source.group][1], as_of, now)
-        )
+        with self.told(definition for definition, _ in tables.values()):
+            pinned, snapshots = pin(
+                query, lambda source: snapshot_of(source, tables[source.group][1], as_of, now)
+            )
         resolved = resolve(pinned, groups_at(tables, snapshots))
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
@@ -104,7 +105,19 @@ class Reader:
             features=tuple(n for n in names if n not in labels),
             labels=tuple(n for n in labels if n in held),
             snapshots=snapshots_of(pinned),
+            warnings=warnings_of(plan),
         )
+
+    @contextlib.contextmanager
+    def told(self, definitions: Iterable[GroupDefinition]) -> Iterator[None]:
+        """A table that is not as it should be may be one that was deleted since."""
+        try:
+            yield
+        except CorruptTable:
+            deleted = self.deleted(definitions)
+            if deleted is not None:
+                raise deleted from None
+            raise
 
     def deleted(self, definitions: Iterable[GroupDefinition]) -> NotFound | None:
         """The error to raise if one of the groups was deleted since: what its files do then tells nothing."""
@@ -318,12 +331,8 @@ class Running:
     @contextlib.contextmanager
     def _ending(self) -> Iterator[None]:
         try:
-            yield
-        except CorruptTable:
-            deleted = self._reader.deleted(side.definition for side in self._plan.resolved.sides)
-            if deleted is not None:
-                raise deleted from None
-            raise
+            with self._reader.told(side.definition for side in self._plan.resolved.sides):
+                yield
         finally:
             self._session.close()
 

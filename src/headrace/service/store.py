@@ -23,6 +23,7 @@ from headrace.errors import (
     InvalidName,
     NotFound,
     OutcomeUnknown,
+    PermissionDenied,
     Unsupported,
 )
 from headrace.formats.delta import DeltaLog
@@ -65,13 +66,15 @@ class Store:
         # Called as the program ends, too.
         self._ending = weakref.finalize(self, _close, self.calls, self.engine, self._registry, self.storage)
 
-    def log(self, location: str) -> DeltaLog:
-        """The table at a location; one object each, so that what it has read of the log is kept."""
+    def log(self, definition: GroupDefinition) -> DeltaLog:
+        """The table of a group; one object each, so that what it has read of the log is kept."""
+        location = definition.location
         with self._lock:
             log = self._logs.get(location)
             if log is None:
                 log = DeltaLog(self.storage.uri(location), self._options)
                 self._logs.put(location, log)
+            log.started |= definition.started
             return log
 
     def forget(self, location: str) -> None:
@@ -124,13 +127,12 @@ class ProjectStore:
         check_definition(definition)
         stored = None if schema is None else declared_schema(definition, schema)
         location = self._store.storage.new_location(self._project, definition.name)
+        definition = msgspec.structs.replace(definition, location=location, started=stored is not None)
         try:
             if stored is not None:
                 # Before its group, so that nobody finds a group without the schema that it was declared with.
-                self._store.log(location).create(stored, definition.partition_by, definition.change_feed)
-            made = self._store.registry.create_group(
-                self._project, msgspec.structs.replace(definition, location=location)
-            )
+                self._store.log(definition).create(stored, definition.partition_by, definition.change_feed)
+            made = self._store.registry.create_group(self._project, definition)
         except OutcomeUnknown:
             raise
         except HeadraceError:
@@ -214,10 +216,10 @@ class ProjectStore:
 
     def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, DeltaLog]:
         definition = self._store.registry.get_group(self._project, name, version)
-        return definition, self._store.log(definition.location)
+        return definition, self._store.log(definition)
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
-        log = self._store.log(definition.location)
+        log = self._store.log(definition)
         try:
             newest = log.newest()
         except HeadraceError:
@@ -236,8 +238,8 @@ class ProjectStore:
             return self._with_schema(definition)
         except NotFound:
             return None
-        except (CorruptTable, Unsupported):
-            return Group(_told(definition, self._store.log(definition.location)), None)
+        except (CorruptTable, PermissionDenied, Unsupported):
+            return Group(_told(definition, self._store.log(definition)), None)
 
     def _remove(self, location: str) -> None:
         self._store.forget(location)
@@ -246,7 +248,13 @@ class ProjectStore:
     def _write(self, ref: str, act: Callable[[Writer], Commit]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
         try:
-            return act(Writer(definition, log, self._store.engine, self._store.storage))
+            commit = act(Writer(definition, log, self._store.engine, self._store.storage))
+            if log.started and not definition.started:
+                with contextlib.suppress(
+                    HeadraceError
+                ):  # what is committed is committed, and the next does it
+                    self._store.registry.start_group(self._project, definition)
+            return commit
         finally:
             deleted = self._reader.deleted([definition])
             if deleted is not None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Iterator
 
-from headrace.errors import HeadraceError, LimitExceeded, Unavailable
+from headrace.errors import HeadraceError, LimitExceeded, PermissionDenied, Unavailable
 
 _FULL = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def failure(what: str, reason: object, number: int | None) -> HeadraceError:
     """The error for `what`, which the system refused to write or read for `reason`, with its error number."""
     if number in _FULL:
         return LimitExceeded(f"no space is left to write {what}", hint="nothing was changed: make room")
+    if number is not None and number in _FORBIDDEN:
+        return PermissionDenied(
+            f"{what} may not be used: {os.strerror(number)}",
+            hint="its folders and files must be readable and writable",
+        )
     return Unavailable(f"the storage of {what} failed: {reason}")
 
 

@@ -1,0 +1,43 @@
+"""What the `deltalake` wheel raises, as errors of ours."""
+
+from __future__ import annotations
+
+import re
+
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from headrace.errors import Conflict, CorruptTable, HeadraceError
+from headrace.storage.failure import failure as storage_failure
+
+# The wheel keeps what the system said in its text alone; the number in it is the system's own.
+_SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
+# Its texts are made for terminals.
+_DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
+
+
+def translate(error: Exception, uri: str) -> HeadraceError:
+    if isinstance(error, HeadraceError):
+        return error
+    told = " ".join(_DECORATION.sub(" ", str(error)).split())
+    system = _SYSTEM_ERROR.search(told)
+    if system:
+        return storage_failure(uri, told, int(system["number"]))
+    if isinstance(error, OSError):
+        return storage_failure(uri, error.strerror or told, error.errno)
+    if isinstance(error, CommitFailedError):
+        return Conflict(f"the commit to {uri} was refused: {told}", hint="try again")
+    return CorruptTable(f"the log of {uri} cannot be used: {told}")
+
+
+class translated:  # noqa: N801
+    """Turns the errors of the wheel into ours. Cheap, for it is around every look at a log."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DeltaError | OSError):
+            raise translate(error, self._uri) from error
