@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import signal
 import subprocess
@@ -186,3 +187,38 @@ def test_a_second_version_is_told_of(own: hr.FeatureStore, on_own: Callable[...,
     second = on_own("fg", "create", "twice", "--primary-key", "id")
     third = on_own("fg", "create", "twice@v3", "--primary-key", "id")
     assert ["was there" in ran.err for ran in (first, second, third)] == [False, True, False]
+
+
+def test_times_of_the_first_insert_may_be_of_every_form(
+    own: hr.FeatureStore, on_own: Callable[..., Ran], tmp_path: Path
+) -> None:
+    texts = ["2024-01-05", "2024-01-06T10:00:00+02:00", "2024-01-07 12:30"]
+    (tmp_path / "a.csv").write_text("origin,seen\n" + "".join(f"JFK,{t}\n" for t in texts))
+    assert on_own("fg", "insert", "weather", tmp_path / "a.csv").code == 0
+    seen = sorted(own.get_feature_group("weather").read().to_arrow()["seen"].to_pylist())
+    assert [t.isoformat()[:16] for t in seen] == ["2024-01-05T00:00", "2024-01-06T08:00", "2024-01-07T12:30"]
+    (tmp_path / "b.csv").write_text("origin,seen\nJFK,2024-01-05\nJFK,yesterday\n")
+    own.create_feature_group("other", primary_key=["origin"], event_time="seen")
+    error = on_own("fg", "insert", "other", tmp_path / "b.csv", "--json").error
+    assert "column 'seen', row 1: 'yesterday' is no time" in error["message"]
+
+
+def test_a_view_is_deleted_and_a_broken_one_hides_no_others(
+    own: hr.FeatureStore, on_own: Callable[..., Ran]
+) -> None:
+    weather = own.get_feature_group("weather")
+    weather.insert([{"origin": "JFK", "seen": dt.datetime(2024, 1, 1), "temp": 1.0}])
+    gone = own.create_feature_group("gone", primary_key=["origin"])
+    gone.insert([{"origin": "JFK", "x": 1}])
+    own.create_feature_view("good", weather.select("temp"))
+    own.create_feature_view("broken", weather.select("temp").join(gone, on="origin"))
+    own.delete_feature_group("gone", 1, force=True)
+    told = {view["name"]: view for view in on_own("fv", "list", "--json").json}
+    assert (told["good"]["features"], told["good"]["problem"]) == (["temp"], None)
+    assert told["broken"]["features"] is None
+    assert "no feature group gone" in told["broken"]["problem"]
+    assert "NOT_FOUND: project default has no feature group gone" in on_own("fv", "list").out
+    assert on_own("fv", "delete", "broken").code == 2
+    assert on_own("fv", "delete", "broken@v1").out == "deleted broken@v1\n"
+    assert on_own("fv", "delete", "broken@v1").code == 3
+    assert [view["name"] for view in on_own("fv", "list", "--json").json] == ["good"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -127,3 +128,20 @@ def test_filters_of_the_wrong_kind_are_refused(store, weather):
         weather.delete(filter=flights["delay"] > 0)
     with Unchanged(weather, hr.InvalidArgument):
         weather.delete(filter=weather["temp"] == "cold")
+
+
+def test_floats_that_are_alike_to_a_filter_are_deleted_alike(store):
+    schema = pa.schema({"k": pa.int64(), "v": pa.float64(), "w": pa.float32()})
+    group = store.create_feature_group("g", primary_key=["k"], schema=schema)
+    nan = np.array([0x7FF8 << 48, 0xFFF8 << 48], np.uint64).view(np.float64)
+
+    def append(floats):
+        group.insert(pa.table({"k": [1, 1], "v": floats, "w": floats}).cast(schema), mode="append")
+
+    for floats, condition in [
+        (nan, group["v"].is_nan() & group["w"].is_nan()),
+        (np.array([0.0, -0.0]), (group["v"] == 0) & (group["w"] < 1)),
+    ]:
+        append(floats)
+        assert group.delete(filter=condition).rows_deleted == 2
+        assert rows(group.read()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -366,3 +367,42 @@ class TestColumn:
         with pytest.raises(AttributeError):
             group.tmep  # noqa: B018
         assert not hasattr(group, "tmep")
+
+
+class TestLost:
+    """A table that was there and is not is no table that never was."""
+
+    @pytest.mark.parametrize(
+        ("declared", "what"), [(True, ""), (False, ""), (False, "_delta_log/00000000000000000000.json")]
+    )
+    def test_is_told_from_one_never_written(self, store, target, tmp_path, declared, what):
+        group = (
+            make_weather(store, ("JFK", "10:00", 1.0))
+            if declared
+            else store.create_feature_group("weather", primary_key=["origin"], event_time="seen")
+        )
+        group.insert(frame(WEATHER, ("EWR", "10:00", 2.0)))
+        flights = make_flights(store, (1, "10:30", "EWR", 0.0))
+        result = flights.select("flight_id").join(group.select("temp"), on="origin")
+        place, away = Path(group.location) / what, tmp_path / "away"
+        place.rename(away)
+        with hr.connect(target, project=store.project) as other:  # that has not seen it
+            for lost in (group, store.get_feature_group, other.get_feature_group):
+                with pytest.raises(hr.CorruptTable, match="is lost"):
+                    (lost if lost is group else lost("weather")).read().to_arrow()
+        with pytest.raises(hr.CorruptTable, match="is lost"):
+            result.read().to_arrow()
+        for write in (
+            lambda: group.insert(frame(WEATHER, ("LGA", "10:00", 3.0))),
+            lambda: group.delete(filter=group["temp"] > 0),
+            lambda: group.history(),
+        ):
+            with pytest.raises(hr.CorruptTable, match="is lost"):
+                write()
+        assert [g.name for g in store.list_feature_groups()] == ["flights", "weather"]
+        place.parent.mkdir(exist_ok=True)
+        away.rename(place)
+        assert sorted(values(group.read(), "origin")) == (["EWR", "JFK"] if declared else ["EWR"])
+        shutil.rmtree(group.location)
+        store.delete_feature_group("weather", 1)
+        assert store.create_feature_group("weather", primary_key=["origin"]).schema is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -283,3 +284,79 @@ def test_every_column_of_mixed_types_is_named(store):
         with pytest.raises(hr.SchemaMismatch) as caught:
             group.insert(given)
         assert [p["column"] for p in caught.value.details["problems"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("as_frame", [list, pd.DataFrame])
+def test_a_time_among_dates_is_not_made_a_date(store, as_frame):
+    group = store.create_feature_group("g", primary_key=["id"], event_time="t")
+    given = [{"id": 1, "t": dt.date(2024, 1, 1)}, {"id": 2, "t": dt.datetime(2024, 1, 2, 17)}]
+    with pytest.raises(hr.SchemaMismatch, match="'t' has no Arrow type: it holds dates and times"):
+        group.insert(as_frame(given))
+    assert group.schema is None
+
+
+@pytest.mark.parametrize("value", [decimal.Decimal("Infinity"), np.datetime64("9999999-01-01"), object()])
+def test_values_that_arrow_does_not_know(store, value):
+    group = store.create_feature_group("g", primary_key=["id"])
+    for given in ([{"id": 1, "v": value}], pd.DataFrame({"id": [1], "v": pd.Series([value], dtype=object)})):
+        with pytest.raises(hr.SchemaMismatch, match="'v'"):
+            group.insert(given)
+
+
+def test_a_sparse_column(store):
+    group = store.create_feature_group("g", primary_key=["id"])
+    with pytest.raises(hr.SchemaMismatch, match="'v'"):
+        group.insert(pd.DataFrame({"id": [1], "v": pd.arrays.SparseArray([0])}))
+
+
+def test_extension_types_are_not_taken_for_what_they_are_made_of(store):
+    group = store.create_feature_group(
+        "g", primary_key=["id"], schema=pa.schema({"id": pa.int64(), "v": pa.int64()})
+    )
+    months = pd.DataFrame({"id": [1], "v": pd.period_range("2024-01", periods=1, freq="M")})
+    with Unchanged(group, hr.SchemaMismatch) as caught:
+        group.insert(months)
+    assert "'v' is of the extension type pandas.period" in caught.value.message
+    with pytest.raises(hr.SchemaMismatch, match=r"'v' is of the extension type pandas\.period"):
+        store.create_feature_group("h", primary_key=["id"]).insert(months)
+    nested = pa.table({"id": [1], "v": pa.nulls(1, pa.list_(pa.uuid()))})
+    with pytest.raises(hr.SchemaMismatch, match=r"'v' is of the extension type arrow\.uuid"):
+        store.create_feature_group("i", primary_key=["id"]).insert(nested)
+
+
+def test_the_row_of_a_number_that_does_not_fit_is_named(store):
+    schema = pa.schema({"id": pa.int64(), "v": pa.int8(), "w": pa.decimal128(4, 1)})
+    group = store.create_feature_group("g", primary_key=["id"], schema=schema)
+    group.insert(pa.table({"id": [0], "v": [0], "w": [0]}))
+    reader = pa.table({"id": range(70_001), "v": [1] * 70_000 + [300], "w": [0] * 70_001}).to_reader(65_536)
+    with Unchanged(group, hr.SchemaMismatch) as caught:
+        group.insert(reader)
+    assert "'v' does not fit int8 in row 70000: Integer value 300" in caught.value.message
+    assert caught.value.details["problems"][0]["first_row"] == 70_000
+    with Unchanged(group, hr.SchemaMismatch) as caught:
+        group.insert(
+            pa.table({"id": [1, 2, 3], "v": [1, 1, 1], "w": [1.5, 1000.0, 0.0]}).cast(
+                pa.schema({"id": pa.int64(), "v": pa.int64(), "w": pa.decimal128(9, 1)})
+            )
+        )
+    assert "'w' does not fit decimal128(4, 1) in row 1" in caught.value.message
+
+
+def test_types_in_too_many_levels(store):
+    kind = pa.int64()
+    for _ in range(60):
+        kind = pa.struct({"a": kind})
+    with pytest.raises(hr.SchemaMismatch, match="'v' is nested in more than 32 levels"):
+        store.create_feature_group("g", primary_key=["id"], schema=pa.schema({"id": pa.int64(), "v": kind}))
+    group = store.create_feature_group("h", primary_key=["id"])
+    with pytest.raises(hr.SchemaMismatch, match="'v' is nested in more than 32 levels"):
+        group.insert(pa.table({"id": pa.array([1]), "v": pa.nulls(1, kind)}))
+
+
+def test_a_key_that_would_be_forgotten(weather):
+    row = frame(WEATHER, ("JFK", "12:00", 1.0))
+    with Unchanged(weather, hr.InvalidArgument) as caught:
+        weather.insert(row, idempotency_key="once/import-1")
+    assert "'once/'" in caught.value.message
+    again = "once/" + "0" * 32  # as an error of an unknown outcome tells it
+    assert weather.insert(row, idempotency_key=again) == weather.insert(row, idempotency_key=again)

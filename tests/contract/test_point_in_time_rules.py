@@ -389,4 +389,17 @@ def test_ages_that_leave_no_row_are_refused(store):
     view = store.create_feature_view("v", flights.select("delay").join(weather, on="origin", min_age="2h"))
     with pytest.raises(hr.InvalidArgument, match="at least 2h"):
         view.training_data(max_age="1h", min_age="2h")
-    assert rows(view.training_data(max_age="1h")) == []
+    with pytest.warns(UserWarning, match="can match"):
+        assert rows(view.training_data(max_age="1h")) == []
+
+
+def test_ages_of_different_places_that_leave_no_row_are_warned_of(store):
+    flights = make_flights(store, (1, "10:30", "JFK", 0.0))
+    weather = make_weather(store, ("JFK", "10:00", 1.0), ttl="1h")
+    query = flights.select("flight_id").join(weather.select("temp"), on="origin", min_age="2h")
+    with pytest.warns(
+        UserWarning, match="no row of weather@v1 can match: min age 2h is above max age 1h"
+    ) as told:
+        assert values(query.read(), "temp") == [None]
+    assert told[0].filename == __file__
+    assert "nothing can match" in query.explain()

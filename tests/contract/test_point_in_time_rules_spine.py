@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -224,3 +225,22 @@ class TestStartAndEnd:
         for wrong in ("soon", 5, "2024-13-01"):
             with pytest.raises(hr.InvalidArgument):
                 view.training_data(wrong)
+
+
+def test_columns_of_extension_types_pass_through_a_spine(store):
+    make_flights(store)
+    group = make_weather(store, ("JFK", "10:00", 1.0))
+    flights = store.get_feature_group("flights")
+    view = store.create_feature_view("v", flights.select("flight_id").join(group.select("temp"), on="origin"))
+    spine = pd.DataFrame(
+        {
+            "flight_id": [1],
+            "dep": [at("10:30")],
+            "origin": ["JFK"],
+            "month": pd.period_range("2024-03", periods=1, freq="M"),
+        }
+    )
+    assert (
+        str(view.batch_data(spine=spine).to_arrow().schema.field("month").type)
+        == "extension<pandas.period<ArrowPeriodType>>"
+    )

@@ -378,3 +378,33 @@ def test_partitions_and_filters_agree(store):
     assert ids(group.read(filter=group["v"] == 30)) == [30]
     assert ids(group.read(filter=group["id"].isin([5, 25, 45]))) == [5, 25, 45]
     assert ids(group.read(filter=(group["id"] > 38) & (group["id"] < 42))) == [39, 40, 41]
+
+
+def test_fractions_of_38_digits_are_no_floats(store):
+    kind = pa.decimal128(38, 38)
+    group = store.create_feature_group(
+        "g", primary_key=["id"], schema=pa.schema({"id": pa.int64(), "p": kind})
+    )
+    tenth, more = decimal.Decimal("0.1"), decimal.Decimal("0.100000000000000000000001")
+    group.insert(pa.table({"id": [1, 2, 3], "p": pa.array([tenth, decimal.Decimal("0.5"), -tenth], kind)}))
+    p = group["p"]
+    for condition, expected in [
+        (p == tenth, [1]),
+        (p == -tenth, [3]),
+        (p >= more, [2]),
+        (p < more, [1, 3]),
+        (p <= -more, []),
+        (p.isin([tenth, decimal.Decimal("0.5")]), [1, 2]),
+    ]:
+        assert sorted(values(group.read(filter=condition), "id")) == expected
+    assert group.delete(filter=p >= more).rows_deleted == 1
+
+
+@pytest.mark.parametrize(
+    "time", ["2024-03-01T10:00:00.0000009Z", np.datetime64("2024-03-01T10:00:00.000000900")]
+)
+def test_times_with_digits_below_a_microsecond_are_not_cut(store, time):
+    weather = make_weather(store, ("JFK", "10:00", 1.0))
+    with pytest.raises(hr.InvalidArgument, match="below a microsecond"):
+        weather.read(filter=weather["seen"] < time).to_arrow()
+    assert weather.read(filter=weather["seen"] == "2024-03-01T10:00:00.000000000Z").to_arrow().num_rows == 1

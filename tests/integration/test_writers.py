@@ -210,3 +210,13 @@ def test_a_reader_sees_no_write_half(target: Any) -> None:
                 assert value >= last
                 last = value
     writer.join()
+
+
+def test_appends_beside_overwrites(target: Any) -> None:
+    """An overwrite stands against an append that has begun, which begins again."""
+    calls = [
+        [("append", range(i, i + 1), 1, f"a{i}") for i in range(40)],
+        [("overwrite", range(1000, 1010), 1, f"o{i}") for i in range(40)],
+    ]
+    written = check(target, calls)
+    assert len([call for _, call in written if call[0] == "append"]) == 40

@@ -20,8 +20,7 @@ from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
-from headrace.model.text import check_text
-from headrace.model.write_key import passing_key
+from headrace.model.write_key import check_write_key, passing_key
 from headrace.protocol import Backend, InsertMode
 
 
@@ -306,4 +305,4 @@ class FeatureGroup:
 
 
 def _write_key(given: str | None) -> str:
-    return passing_key() if given is None else check_text("idempotency_key", given)
+    return passing_key() if given is None else check_write_key(given)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
+from headrace.client.learned import learned_array
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -78,12 +78,14 @@ def _from_pandas(frame: pd.DataFrame) -> pa.Table:
     named = [name for name in frame.index.names if name is not None]
     if named:
         frame = frame.reset_index(level=named)
+    objects = [name for name in frame.columns if frame[name].dtype == object]
+    learned = _learned({name: [None if _is_nan(v) else v for v in frame[name]] for name in objects})
+    rest = frame.drop(columns=objects)
     try:
-        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
     except _UNTYPED:
-        raise _untyped({name: _failure(frame[name]) for name in frame.columns}) from None
-    learned = [name for name in frame.columns if frame[name].dtype == object]
-    return table.cast(pa.schema([_roomy(f) if f.name in learned else f for f in table.schema]))
+        raise _untyped({name: _failure(rest[name]) for name in rest.columns}) from None
+    return pa.table({name: learned[name] if name in learned else table[name] for name in frame.columns})
 
 
 def _from_rows(rows: Sequence[Any]) -> pa.Table:
@@ -94,16 +96,24 @@ def _from_rows(rows: Sequence[Any]) -> pa.Table:
         raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     if not names:
         raise InvalidArgument("there are no columns: the list of rows is empty, or its dicts are")
-    columns, failures = {}, {}
-    for name in names:
+    return pa.table(_learned({name: [row.get(name) for row in rows] for name in names}))
+
+
+def _learned(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+    found, failures = {}, {}
+    for name, values in columns.items():
         try:
-            columns[name] = pa.array([_plain(row.get(name)) for row in rows])
+            found[name] = _roomy(learned_array(values))
         except _UNTYPED as error:
             failures[name] = str(error)
     if failures:
         raise _untyped(failures)
-    table = pa.table(columns)
-    return table.cast(pa.schema([_roomy(f) for f in table.schema]))
+    return found
+
+
+def _is_nan(value: Any) -> bool:
+    """pandas has one mark for null and NaN where a column holds objects."""
+    return isinstance(value, float) and value != value
 
 
 def _failure(column: pd.Series[Any]) -> str | None:
@@ -130,15 +140,8 @@ def _untyped(failures: Mapping[str, str | None]) -> SchemaMismatch:
     )
 
 
-def _roomy(field: pa.Field) -> pa.Field:
+def _roomy(column: pa.Array) -> pa.Array:
     """Decimals whose digits were counted in the values at hand, with room for larger ones."""
-    if not pa.types.is_decimal128(field.type):
-        return field
-    return field.with_type(pa.decimal128(38, field.type.scale))
-
-
-def _plain(value: Any) -> Any:
-    """Times of one column may name different zones; Arrow has one zone a column."""
-    if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        return value.astimezone(dt.UTC)
-    return value
+    if not pa.types.is_decimal128(column.type):
+        return column
+    return column.cast(pa.decimal128(38, column.type.scale))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
@@ -123,8 +124,16 @@ def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> R
     """Check a read and pin it."""
     prepared = backend.prepare(request)
     for warning in prepared.warnings:
-        warnings.warn(warning, UserWarning, stacklevel=4)
+        warnings.warn(warning, UserWarning, stacklevel=_users_level())
     return Result(backend, prepared, spine)
+
+
+def _users_level() -> int:
+    """How many calls above its caller the user's is: a warning belongs to a line of theirs."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("headrace."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _sliced(batches: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:

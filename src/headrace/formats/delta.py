@@ -231,7 +231,7 @@ class DeltaLog:
 
     def remove(self, rows: Any, write: Write, exact: Iterable[str]) -> None:
         """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
-        alike = " AND ".join(f"(t.{identifier(c)} IS NOT DISTINCT FROM s.{identifier(c)})" for c in exact)
+        alike = " AND ".join(_alike(rows.schema.field(c)) for c in exact)
         self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
 
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
@@ -270,7 +270,7 @@ class DeltaLog:
         try:
             table = DeltaTable(self.uri, storage_options=self._options)
         except TableNotFoundError:
-            if not self.started and not has_entries(self.uri):
+            if not has_entries(self.uri) and not self.started:
                 return None
             try:
                 table = DeltaTable(
@@ -344,6 +344,14 @@ def attempt(
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
     raise translate(failure, log.uri) from failure
+
+
+def _alike(field: pa.Field) -> str:
+    """The wheel tells 0.0 from -0.0, and NaN from NaN of other bits, where a filter and DISTINCT do not."""
+    t, s = (f"{side}.{identifier(field.name)}" for side in "ts")
+    if not pa.types.is_floating(field.type):
+        return f"({t} IS NOT DISTINCT FROM {s})"
+    return f"(({t} + 0.0 IS NOT DISTINCT FROM {s} + 0.0) OR (isnan({t}) AND isnan({s})))"
 
 
 def _check_readable(table: DeltaTable, uri: str) -> None:

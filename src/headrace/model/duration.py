@@ -24,6 +24,7 @@ _UNITS = {
     "w": 604_800_000_000,
 }
 _PART = re.compile(r"([0-9]{1,18})(us|ms|s|m|h|d|w)")
+_BELOW_MICROS = re.compile(r"[.,][0-9]{6}0*[1-9]")
 _MOST = 10_000 * 366 * _UNITS["d"]
 
 
@@ -88,6 +89,8 @@ def parse_time(what: str, value: Time | dt.date) -> dt.datetime:
         InvalidArgument: other text or types, or digits below a microsecond.
     """
     if isinstance(value, str):
+        if _BELOW_MICROS.search(value):
+            raise InvalidArgument(f"{what}={value!r} has digits below a microsecond")
         try:
             value = dt.datetime.fromisoformat(value)
         except ValueError:

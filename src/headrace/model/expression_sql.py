@@ -41,6 +41,9 @@ def literal(value: Value, dialect: Dialect = "duckdb") -> str:
             return f"arrow_cast('{value.text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
         case "float":
             return f"CAST('{value.text}' AS DOUBLE)"
+        case "decimal" if dialect == "duckdb" and value.text.removeprefix("-").startswith("0."):
+            # The zero counts as a digit, and what has more than 38 is taken for a float.
+            return value.text.replace("0.", ".", 1)
         case _:
             return value.text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headrace.errors import InvalidName, NameClash
+from headrace.errors import InvalidName, NameClash, SchemaMismatch
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -13,6 +13,7 @@ _STORED_INTEGERS = {
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
 }
+_MOST_LEVELS = 32
 _SIGNED = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 
 
@@ -70,16 +71,23 @@ def extension(field: pa.Field) -> str | None:
 
 
 def check_fields(where: str, schema: pa.Schema) -> None:
-    """Check the names of the fields of structs, however deep.
+    """Check the names of the fields of structs, however deep, and that they are not too deep.
 
     Raises:
         InvalidName: empty, or with characters that cannot be printed. NameClash: equal, or different by case alone.
+        SchemaMismatch: types in types in more levels than the formats of tables take.
     """
-    nested = [(field.name, field.type) for field in schema]
+    nested = [(field.name, field.type, 0) for field in schema]
     while nested:
-        path, kind = nested.pop()
+        path, kind, level = nested.pop()
+        if level > _MOST_LEVELS:
+            column = path.split(".")[0]
+            raise SchemaMismatch(
+                f"{where}: column {column!r} is nested in more than {_MOST_LEVELS} levels",
+                details={"column": column},
+            )
         fields = [kind.field(i) for i in range(kind.num_fields)]
-        nested += [(f"{path}.{field.name}", field.type) for field in fields]
+        nested += [(f"{path}.{field.name}", field.type, level + 1) for field in fields]
         if not pa.types.is_struct(kind):
             continue
         names = [field.name for field in fields]

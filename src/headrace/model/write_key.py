@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import uuid
+
+from headrace.errors import InvalidArgument
+from headrace.model.text import check_text
 
 PASSING = "once/"
 """Begins keys of writes that nobody means to run again: the log of a table may forget them after some days."""
+
+
+_PASSING_KEY = re.compile(rf"{PASSING}[0-9a-f]{{32}}")
+
+
+def check_write_key(given: str) -> str:
+    """A key that a user gives. One that was made here is taken, too: it is told where a write may be tried again.
+
+    Raises:
+        InvalidArgument: no text, or what would be taken for a key that was made here, and forgotten.
+    """
+    key = check_text("idempotency_key", given)
+    if key.startswith(PASSING) and not _PASSING_KEY.fullmatch(key):
+        raise InvalidArgument(
+            f"idempotency_key {key!r} begins with {PASSING!r}, as keys do that are forgotten"
+        )
+    return key
 
 
 def passing_key() -> str:

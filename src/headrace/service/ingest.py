@@ -54,7 +54,9 @@ class Problem:
     def told(self) -> dict[str, Any]:
         told: dict[str, Any] = {"code": self.error.code, "column": self.column, "message": self.message}
         if self.rows is not None:
-            told |= {"rows": self.rows, "first_row": self.first_row}
+            told["rows"] = self.rows
+        if self.first_row is not None:
+            told["first_row"] = self.first_row
         return told
 
 
@@ -201,12 +203,15 @@ class Intake:
                 continue
             try:
                 columns.append(to_stored(given[field.name], field.type))
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                row, reason = _misfit(given[field.name], field.type)
+                row += self._offset
                 problems.append(
                     Problem(
                         SchemaMismatch,
                         field.name,
-                        f"column {field.name!r} does not fit {field.type}: {error}",
+                        f"column {field.name!r} does not fit {field.type} in row {row}: {reason}",
+                        first_row=row,
                         hint=_RETYPE,
                     )
                 )
@@ -318,6 +323,20 @@ def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
     stored = column.cast(kind)
     _check_rounded(column, stored)
     return stored
+
+
+def _misfit(column: pa.Array, kind: pa.DataType) -> tuple[int, str]:
+    """The first row whose value does not fit, and why; the first of all where no value is to blame."""
+    first, rows, reason = 0, len(column), ""
+    while rows > 0:
+        part = max(rows // 2, 1)
+        try:
+            to_stored(column.slice(first, part), kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            rows, reason = (0, str(error)) if part == 1 else (part, "")
+        else:
+            first, rows = first + part, rows - part
+    return first, reason
 
 
 def _check_rounded(given: pa.Array, stored: pa.Array) -> None:

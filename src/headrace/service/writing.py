@@ -26,8 +26,9 @@ _ATTEMPTS = 20
 _INCOMING = "__headrace_incoming"
 _MARK = "__headrace_old"
 # A change of few rows writes anew the files that they are in: of a table in 64 files these are few, too, and files
-# of less than a megabyte are not worth their place in the log.
-_FEW_ROWS = 100
+# of less than a megabyte are not worth their place in the log. Of more rows the condition takes the wheel longer to
+# plan than a merge takes.
+_FEW_ROWS = 30
 _FILES = 64
 _LEAST_FILE_BYTES = 1 << 20
 _MOST_FILE_BYTES = 100 << 20
@@ -61,10 +62,9 @@ class Writer:
             table = spool.table(intake.schema)
             if table.num_rows == 0:
                 return self._nothing(snapshot)
-            if mode == "append" and snapshot is not None:
-                return self._append(table, snapshot.version, write_id)
-            if mode != "append":
-                self._check_unique(table)
+            if mode == "append":
+                return self._tried(lambda newest: self._append_once(newest, table, write_id))
+            self._check_unique(table)
             return self._commit(lambda newest: self._insert_once(newest, table, mode, write_id))
         finally:
             spool.close()
@@ -86,24 +86,26 @@ class Writer:
         table = check_key_frame(self._definition, snapshot.schema, keys)
         return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
 
-    def _append(self, table: pa.Table, before: int, write_id: str) -> Commit:
-        """Rows may repeat, so other writers do not matter."""
+    def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: str) -> Commit | None:
+        """Rows may repeat, so it rests on no snapshot, and only what changes all of the table stands against it."""
+        if snapshot is None:
+            return self._start(table, write_id, unique=None)
+        self._check_columns(snapshot, table)
         write = Write(write_id, self._definition.primary_key, unique=None)
-        commit = attempt(self._log, write, lambda: self._log.append(table.to_reader(), write), before)
-        if commit is None:
-            raise Conflict(
-                f"{self._definition.ref} was changed by others while rows were appended", hint="try again"
-            )
-        return commit
+        return attempt(self._log, write, lambda: self._log.append(table.to_reader(), write), snapshot.version)
 
     def _commit(self, once: Callable[[Snapshot | None], Commit | None]) -> Commit:
-        """Try until nobody else commits in between."""
+        """Try alone among the writers of this process."""
         with self._log.writing:
-            for number in range(_ATTEMPTS):
-                commit = once(self._log.newest())
-                if commit is not None:
-                    return commit
-                time.sleep(min(2.0, 0.01 * 2**number) * random.random())
+            return self._tried(once)
+
+    def _tried(self, once: Callable[[Snapshot | None], Commit | None]) -> Commit:
+        """Try until nobody else commits in between."""
+        for number in range(_ATTEMPTS):
+            commit = once(self._log.newest())
+            if commit is not None:
+                return commit
+            time.sleep(min(2.0, 0.01 * 2**number) * random.random())
         raise Conflict(
             f"{self._definition.ref}: other writers were faster {_ATTEMPTS} times; nothing was written",
             hint="try again",
@@ -112,21 +114,24 @@ class Writer:
     def _insert_once(
         self, snapshot: Snapshot | None, table: pa.Table, mode: InsertMode, write_id: str
     ) -> Commit | None:
-        d, log = self._definition, self._log
-        if snapshot is not None and not snapshot.schema.equals(table.schema):
-            raise Conflict(f"{d.ref}: another writer set its columns meanwhile", hint="try again")
         if snapshot is None:
-            write = Write(write_id, d.primary_key, unique=None if mode == "append" else True)
-            change = lambda: log.start(table.to_reader(), write, d.partition_by, d.change_feed)  # noqa: E731
-        elif mode == "append":
-            write = Write(write_id, d.primary_key, unique=None, base=snapshot.version)
-            change = lambda: log.append(table.to_reader(), write)  # noqa: E731
-        elif mode == "overwrite":
-            write = Write(write_id, d.primary_key, True, snapshot.version, deleted=snapshot.rows)
-            change = lambda: log.overwrite(table.to_reader(), write)  # noqa: E731
-        else:
+            return self._start(table, write_id, unique=True)
+        self._check_columns(snapshot, table)
+        if mode == "upsert":
             return self._upsert_once(snapshot, table, write_id)
-        return attempt(log, write, change)
+        write = Write(write_id, self._definition.primary_key, True, snapshot.version, deleted=snapshot.rows)
+        return attempt(self._log, write, lambda: self._log.overwrite(table.to_reader(), write))
+
+    def _start(self, table: pa.Table, write_id: str, unique: bool | None) -> Commit | None:
+        d, log = self._definition, self._log
+        write = Write(write_id, d.primary_key, unique)
+        return attempt(log, write, lambda: log.start(table.to_reader(), write, d.partition_by, d.change_feed))
+
+    def _check_columns(self, snapshot: Snapshot, table: pa.Table) -> None:
+        if not snapshot.schema.equals(table.schema):
+            raise Conflict(
+                f"{self._definition.ref}: another writer set its columns meanwhile", hint="try again"
+            )
 
     def _upsert_once(self, snapshot: Snapshot, table: pa.Table, write_id: str) -> Commit | None:
         log, unique = self._log, snapshot.unique
