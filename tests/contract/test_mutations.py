@@ -22,7 +22,7 @@ from headrace.planning.duckdb_sql import SPINE_ROW, Program
 from headrace.planning.plan import Plan
 from headrace.service import reading
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning", "ignore:.*can match:UserWarning")
 
 Rewrite = Callable[[exp.Expression], exp.Expression]
 

@@ -9,7 +9,7 @@ from contract.cases import Case, cases
 from contract.driver import check
 
 # Daily event times make every creation warn.
-pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning", "ignore:.*can match:UserWarning")
 EXAMPLES = hypothesis.settings.default.max_examples
 
 

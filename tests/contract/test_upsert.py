@@ -98,13 +98,13 @@ def test_a_table_stays_in_files_of_its_size(tmp_path):
         count = 400_000
         rows = pa.table({"k": range(count), "n": [float(hash((i, 7)) % 10**15) for i in range(count)]})
         group.insert(rows)
-        group.insert([{"k": i * 1_000, "n": -1.0} for i in range(50)])
+        group.insert([{"k": i * 1_000, "n": -1.0} for i in range(25)])
         sizes = pa.table(DeltaTable(group.location).get_add_actions())["size_bytes"].to_pylist()
         assert len(sizes) > 2
         assert max(sizes) < 3 << 20
         read = group.read().to_arrow().sort_by("k")
         assert read["k"].to_pylist() == list(range(count))
-        assert read.filter(pa.compute.field("n") == -1.0)["k"].to_pylist() == [i * 1_000 for i in range(50)]
+        assert read.filter(pa.compute.field("n") == -1.0)["k"].to_pylist() == [i * 1_000 for i in range(25)]
 
 
 def test_rows_that_another_writer_left_without_a_key_stay(tmp_path):
