@@ -163,6 +163,15 @@ def test_files_must_go_together(tmp_path: Path) -> None:
         read(tmp_path / "a.csv", tmp_path / "d.csv", stored=None)
 
 
+def test_a_column_is_named_once(tmp_path: Path) -> None:
+    batch = pa.record_batch([pa.array([1]), pa.array([2])], names=["k", "k"])
+    with pa.ipc.new_stream(tmp_path / "a.arrow", batch.schema) as stream:
+        stream.write_batch(batch)
+    with pytest.raises(hr.NameClash, match=r"a\.arrow names a column twice: 'k'") as raised:
+        read(tmp_path / "a.arrow")
+    assert raised.value.details == {"file": str(tmp_path / "a.arrow"), "columns": ["k"]}
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.jsonl", "a.arrow", "a.feather"])
 def test_what_cannot_be_read_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(hr.NotFound, match=rf"cannot read .*{name}: No such file"):

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet
 
+from headrace.cli.csv_file import open_csv
+from headrace.cli.json_file import open_json
 from headrace.errors import (
     BadData,
     InvalidArgument,
     LimitExceeded,
+    NameClash,
     NotFound,
     PermissionDenied,
     SchemaMismatch,
@@ -31,11 +32,8 @@ STANDARD = "-"
 """Names stdin or stdout, as an Arrow stream."""
 
 _BATCH_ROWS = 65_536
-_BLOCK_BYTES = 8 << 20
 _ROW_GROUP_ROWS = 131_072
 _ROW_GROUP_BYTES = 128 << 20
-_TIME = pa.timestamp("us", "UTC")
-_ZONE = r"[T ].*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
@@ -44,8 +42,8 @@ class Rows:
     """The rows of one or more files; `total` is None where the files do not tell."""
 
     schema: pa.Schema
-    total: int | None
     batches: Callable[[], Iterator[pa.RecordBatch]]
+    total: int | None = None
 
 
 def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[str]) -> Rows:
@@ -58,12 +56,15 @@ def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[st
 
     Raises:
         NotFound: no such file. PermissionDenied: one that may not be read. InvalidArgument: one of another kind.
-        BadData: a file that cannot be read, SchemaMismatch if it does not go with the others.
+        BadData: a file that cannot be read, SchemaMismatch if it does not go with the others. NameClash: one with
+            two columns of the same name.
     """
     parts = [_open(path, stored, times) for path in paths]
     schema = parts[0].schema
     for path, part in zip(paths, parts, strict=True):
-        schema = _united(schema, part.schema, path)
+        with _reading(path):
+            _check_names(part.schema, path)
+            schema = _united(schema, part.schema, path)
     totals = [part.total for part in parts]
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -72,7 +73,22 @@ def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[st
                 for batch in part.batches():
                     yield batch if batch.schema == schema else batch.select(schema.names).cast(schema)
 
-    return Rows(schema, sum(t for t in totals if t is not None) if None not in totals else None, batches)
+    return Rows(schema, batches, sum(t for t in totals if t is not None) if None not in totals else None)
+
+
+def _check_names(schema: pa.Schema, path: str) -> None:
+    """Names are decoded only when they are asked for: that it can be done is seen here, however deep they are."""
+    twice = sorted(name for name, times in collections.Counter(schema.names).items() if times > 1)
+    if twice:
+        raise NameClash(
+            f"{path} names a column twice: {', '.join(map(repr, twice))}",
+            details={"file": path, "columns": twice},
+        )
+    nested = [field.type for field in schema]
+    while nested:
+        kind = nested.pop()
+        fields = [(field.name, field.type) for field in map(kind.field, range(kind.num_fields))]
+        nested += [inner for _, inner in fields]
 
 
 def _united(schema: pa.Schema, other: pa.Schema, path: str) -> pa.Schema:
@@ -84,7 +100,7 @@ def _united(schema: pa.Schema, other: pa.Schema, path: str) -> pa.Schema:
         )
     try:
         return pa.unify_schemas([schema, other], promote_options="permissive").remove_metadata()
-    except pa.ArrowTypeError as error:
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
         raise SchemaMismatch(f"{path} does not go with the files before it: {error}") from None
 
 
@@ -92,7 +108,7 @@ def _open(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
     if path == STANDARD:
         with _reading("stdin"):
             schema, batches = _stream(sys.stdin.buffer)
-            return Rows(schema, None, lambda: batches)
+            return Rows(schema, lambda: batches)
     name = path.lower()
     for compression in _COMPRESSIONS:
         name = name.removesuffix(compression)
@@ -103,9 +119,9 @@ def _open(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
             case ".arrow" | ".feather":
                 return _open_arrow(path)
             case ".csv":
-                return _open_csv(path, stored, times)
+                return Rows(*open_csv(path, stored, times))
             case ".jsonl" | ".ndjson" | ".json":
-                return _open_json(path, stored, times)
+                return Rows(*open_json(path, stored, times))
     raise InvalidArgument(
         f"{path}: rows are read from .parquet, .csv, .jsonl and .arrow files, and from '-', an Arrow stream"
     )
@@ -119,7 +135,7 @@ def _open_parquet(path: str) -> Rows:
         with pa.parquet.ParquetFile(path) as file:
             yield from file.iter_batches(_BATCH_ROWS)
 
-    return Rows(schema, total, batches)
+    return Rows(schema, batches, total)
 
 
 def _open_arrow(path: str) -> Rows:
@@ -137,8 +153,8 @@ def _open_arrow(path: str) -> Rows:
 
     if stream:
         with open(path, "rb") as file:
-            return Rows(_stream(file)[0], None, streamed)
-    return Rows(pa.ipc.open_file(pa.memory_map(path)).schema, None, mapped)
+            return Rows(_stream(file)[0], streamed)
+    return Rows(pa.ipc.open_file(pa.memory_map(path)).schema, mapped)
 
 
 class _Watched:
@@ -172,124 +188,6 @@ def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     return reader.schema, batches()
 
 
-def _open_csv(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
-    types = {} if stored is None else {f.name: f.type for f in stored if not _is_complex(f.type)}
-    told = [] if stored is None else [f.name for f in stored if pa.types.is_timestamp(f.type)]
-    with _naming(path, types):
-        found = _csv(path, types).schema
-    if stored is None:
-        told = [f.name for f in found if f.name in times and _may_be_times(f.type)]
-    types |= dict.fromkeys(told, pa.string())  # Arrow reads times of one form a column
-    schema = pa.schema([f.with_type(_TIME) if f.name in told else f for f in found])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        row = 0
-        with _naming(path, dict(zip(schema.names, schema.types, strict=True))):
-            for batch in _csv(path, types):
-                columns = [
-                    _parsed(path, name, column, _TIME, row) if name in told else column
-                    for name, column in zip(schema.names, batch.columns, strict=True)
-                ]
-                row += batch.num_rows
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return Rows(schema, None, batches)
-
-
-def _csv(path: str, types: Mapping[str, pa.DataType]) -> Any:
-    """An empty field is null, and nothing else is: "NA" is also a name, and "" a text of no letters."""
-    return pa.csv.open_csv(
-        path,
-        # One thread: only then does an error of the form of a row name it.
-        read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-        convert_options=pa.csv.ConvertOptions(
-            column_types=types,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-
-
-@contextlib.contextmanager
-def _naming(path: str, types: Mapping[str, pa.DataType]) -> Iterator[None]:
-    """Arrow's errors tell the number of a column: what is no value of its type is looked for and named."""
-    try:
-        yield
-    except pa.ArrowInvalid:
-        row = 0
-        for batch in _csv(path, dict.fromkeys(_csv(path, {}).schema.names, pa.string())):
-            for name in batch.schema.names:
-                if name in types:
-                    _parsed(path, name, batch.column(name), types[name], row)
-            row += batch.num_rows
-        raise
-
-
-def _parsed(path: str, name: str, texts: pa.Array, kind: pa.DataType, row: int) -> pa.Array:
-    """Texts as values of a type. `row` is the number of the first, from 0."""
-    try:
-        return _times(texts) if kind == _TIME else pc.utf8_trim_whitespace(texts).cast(kind)
-    except pa.ArrowInvalid:
-        if len(texts) == 1:
-            what = f"no {kind}"
-            hint = "a column has the type that is stored, and in a new group that of the file's first values"
-            if pa.types.is_timestamp(kind):
-                what = "no time of at most microseconds"
-                hint = "write times as 2024-01-31 or 2024-01-31T08:00:00, with +02:00 or Z if not in UTC"
-            raise BadData(
-                f"{path}: column {name!r}, row {row}: {texts[0].as_py()!r} is {what}",
-                hint=hint,
-                details={"file": path, "column": name, "row": row},
-            ) from None
-        half = len(texts) // 2
-        first = _parsed(path, name, texts[:half], kind, row)
-        return pa.concat_arrays([first, _parsed(path, name, texts[half:], kind, row + half)])
-
-
-def _times(texts: pa.Array) -> pa.Array:
-    """Times or dates, with a zone or in UTC."""
-    zoned = pc.match_substring_regex(texts, _ZONE)
-    none = pa.scalar(None, pa.string())
-    local = pc.if_else(zoned, none, texts).cast(pa.timestamp("us"))
-    return pc.coalesce(pc.if_else(zoned, texts, none).cast(_TIME), pc.assume_timezone(local, "UTC"))
-
-
-def _open_json(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
-    def opened(types: dict[str, pa.DataType]) -> Any:
-        return pa.json.open_json(
-            path,
-            read_options=pa.json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-            parse_options=pa.json.ParseOptions(explicit_schema=pa.schema(types)),
-        )
-
-    # Looked at first, because a column that is asked for and missing would come out as nulls.
-    found = opened({}).schema
-    wanted = {} if stored is None else {f.name: f.type for f in stored if f.name in found.names}
-    dates = {name: kind for name, kind in wanted.items() if pa.types.is_date(kind)}
-    types = {name: kind for name, kind in wanted.items() if name not in dates and not _is_complex(kind)}
-    # A text with digits below a second is not taken for a time unless it is asked for.
-    types |= {f.name: _TIME for f in found if f.name in times and pa.types.is_string(f.type)}
-    parsed = opened(types).schema
-    schema = pa.schema([f.with_type(dates.get(f.name, f.type)) for f in parsed])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in opened(types):
-            yield batch.cast(schema) if dates else batch
-
-    return Rows(schema, None, batches)
-
-
-def _may_be_times(kind: pa.DataType) -> bool:
-    """What Arrow takes times for, by the first that it sees; dates alone are dates."""
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_string(kind) or pa.types.is_null(kind))
-
-
-def _is_complex(kind: pa.DataType) -> bool:
-    """Types that the readers of texts find out by themselves, or not at all."""
-    return bool(pa.types.is_nested(kind) or pa.types.is_timestamp(kind) or pa.types.is_binary(kind))
-
-
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
     hint = "a JSON file has one object a line" if ".json" in path.lower() else None
@@ -299,6 +197,10 @@ def _reading(path: str) -> Iterator[None]:
         raise NotFound(f"cannot read {path}: {os.strerror(errno.ENOENT)}") from None
     except PermissionError:
         raise PermissionDenied(f"cannot read {path}: {os.strerror(errno.EACCES)}") from None
+    except UnicodeDecodeError:
+        raise BadData(
+            f"{path} cannot be read: the name of a column, or a text, is not UTF-8", details={"file": path}
+        ) from None
     except (pa.ArrowException, OSError) as error:
         raise BadData(f"{path} cannot be read: {error}", hint=hint, details={"file": path}) from None
 
