@@ -114,7 +114,15 @@ WORKLOADS = (
     _workload("tpch-scan", "lineitem whole, to an Arrow table", Scan(), embedded=1.15, tcp=1.6, tls=2.3),
     _workload(
         "tpch-narrow",
-        "four numeric columns of lineitem, to an Arrow table",
+        "four integer columns of lineitem, to an Arrow table",
+        Scan(("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber")),
+        embedded=1.15,
+        tcp=1.6,
+        tls=2.1,
+    ),
+    _workload(
+        "tpch-decimals",
+        "four decimal columns of lineitem, to an Arrow table",
         Scan(("l_quantity", "l_extendedprice", "l_discount", "l_tax")),
         embedded=1.15,
         tcp=1.6,
