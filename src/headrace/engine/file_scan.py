@@ -8,11 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headrace.engine.duck import Engine
+from headrace.engine.duck import Engine, translated
 from headrace.engine.file_index import Positions
 from headrace.formats.base import Snapshot
 
 LARGE_FILE_ROWS = 65_536
+LARGE_FILE_BYTES = 32 << 20
+# The engine's own: it decodes so many rows at once, and a stream holds them, however few are asked for.
+PORTION_ROWS = 2_048
+# Fewer would take less memory and more time.
+_BATCH_ROWS = 4 * PORTION_ROWS
 ROW = "__headrace_row"
 _FILE = "__headrace_file"
 
@@ -22,10 +27,7 @@ def scan(engine: Engine, snapshot: Snapshot, files: pa.Table, columns: str, cond
     if not files.num_rows:
         return []
     with engine.session() as session:
-        found = session.table(
-            f"SELECT {columns}, file_row_number::UINTEGER AS {ROW}, file_index::UINTEGER AS {_FILE} "
-            f"FROM {snapshot.source(files)} WHERE {condition}"
-        )
+        found = session.table(_query(snapshot, files, columns, condition))
     of = found[_FILE].to_numpy()
     rows = found.drop_columns([_FILE])
     if (of[1:] < of[:-1]).any():
@@ -33,6 +35,32 @@ def scan(engine: Engine, snapshot: Snapshot, files: pa.Table, columns: str, cond
         of, rows = of[order], rows.take(order)
     ends = np.searchsorted(of, np.arange(files.num_rows + 1)).tolist()
     return [rows.slice(a, b - a) for a, b in itertools.pairwise(ends)]
+
+
+def scan_within(
+    engine: Engine, snapshot: Snapshot, files: pa.Table, columns: str, condition: str, room: int
+) -> list[pa.Table]:
+    """What `scan` gives, or, once that is more than `room` bytes, what there is of it by then."""
+    parts: list[list[pa.RecordBatch]] = [[] for _ in range(files.num_rows)]
+    with engine.session() as session, translated():
+        batches = session.stream(_query(snapshot, files, columns, condition), _BATCH_ROWS)
+        for batch in batches:
+            of = batch[_FILE].to_numpy()
+            cuts = {0, *((of[1:] != of[:-1]).nonzero()[0] + 1).tolist(), len(of)}
+            for a, b in itertools.pairwise(sorted(cuts)):
+                parts[of[a]].append(batch.slice(a, b - a))
+            room -= batch.nbytes
+            if room < 0:
+                break
+        schema = batches.schema
+    return [pa.Table.from_batches(part, schema).drop_columns([_FILE]) for part in parts]
+
+
+def _query(snapshot: Snapshot, files: pa.Table, columns: str, condition: str) -> str:
+    return (
+        f"SELECT {columns}, file_row_number::UINTEGER AS {ROW}, file_index::UINTEGER AS {_FILE} "
+        f"FROM {snapshot.source(files)} WHERE {condition}"
+    )
 
 
 def numbers(rows: pa.Table) -> Positions:
@@ -44,7 +72,8 @@ def numbers(rows: pa.Table) -> Positions:
 def in_order(rows: pa.Table) -> pa.Table:
     """All rows of a file as they follow each other in it, without their numbers."""
     found = numbers(rows)
-    if (found[1:] < found[:-1]).any():
+    # Rows of several files come in one piece, all of which a part of it would keep in memory.
+    if (found[1:] < found[:-1]).any() or rows.get_total_buffer_size() > 2 * rows.nbytes:
         rows = rows.take(found.argsort())
     return rows.drop_columns([ROW]).combine_chunks()
 
