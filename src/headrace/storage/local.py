@@ -10,7 +10,11 @@ from pathlib import Path
 
 from headrace.storage.failure import stored
 from headrace.storage.scratch import Scratch
-from headrace.storage.spool import Spool
+from headrace.storage.spool import Room, Spool
+
+# Four calls with as much as one may hold, or hundreds of small ones; a service of a few GB has it to spare beside what
+# its queries take.
+_SPOOLED_BYTES = 256 << 20
 
 
 class LocalStorage:
@@ -22,6 +26,7 @@ class LocalStorage:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._room = Room(_SPOOLED_BYTES)
         with stored(str(root)):
             self._scratch = Scratch(root / ".headrace")
 
@@ -50,4 +55,4 @@ class LocalStorage:
         self._scratch.close()
 
     def spool(self) -> Spool:
-        return Spool(self._scratch.new_path(".arrow"))
+        return Spool(self._scratch.new_path(".arrow"), self._room)

@@ -1,0 +1,77 @@
+"""Spools: in memory while there is room, for each and for all of a store, then in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.storage.local import LocalStorage
+from headrace.storage.spool import Room, Spool
+
+BATCH = pa.record_batch({"n": pa.array(range(131_072), pa.int64())})  # 1 MiB
+MIB = 1 << 20
+
+
+@pytest.fixture
+def storage(tmp_path):
+    opened = LocalStorage(tmp_path)
+    yield opened
+    opened.close()
+
+
+def files(storage: LocalStorage) -> list[Path]:
+    return list(storage.spill.parent.glob("*.arrow"))
+
+
+def filled(spool: Spool, batches: int) -> Spool:
+    for _ in range(batches):
+        spool.add(BATCH)
+    return spool
+
+
+def test_spools_of_a_store_share_its_memory(storage):
+    """24 senders of 58 MiB each: four are in memory, as the file of the fifth leaves no more to the others."""
+    spools = [filled(storage.spool(), 58) for _ in range(24)]
+    assert len(files(storage)) == 20
+    for spool in spools:
+        table = spool.table(BATCH.schema)
+        assert table.equals(pa.Table.from_batches([BATCH] * 58))
+        spool.close()
+    assert files(storage) == []
+    again = [filled(storage.spool(), 64) for _ in range(4)]
+    assert files(storage) == []
+    for spool in again:
+        spool.close()
+
+
+def test_a_spool_that_is_large_for_itself_goes_to_a_file_and_leaves_its_room(storage):
+    large = filled(storage.spool(), 65)
+    assert len(files(storage)) == 1
+    others = [filled(storage.spool(), 64) for _ in range(4)]
+    assert len(files(storage)) == 1
+    for spool in (large, *others):
+        spool.close()
+
+
+def test_rows_are_the_same_whenever_room_ran_out(tmp_path):
+    for held in range(4):
+        room = Room(held * MIB)
+        spool = filled(Spool(tmp_path / "rows.arrow", room), 3)
+        assert (tmp_path / "rows.arrow").exists() == (held < 3)
+        assert spool.table(BATCH.schema).equals(pa.Table.from_batches([BATCH] * 3))
+        spool.close()
+        spool.close()
+        assert not room.take(held * MIB + 1)
+        assert room.take(held * MIB)
+
+
+def test_a_spool_that_cannot_be_written_leaves_its_room(tmp_path):
+    room = Room(2 * MIB)
+    spool = filled(Spool(tmp_path / "missing" / "rows.arrow", room), 2)
+    with pytest.raises(HeadraceError):
+        spool.add(BATCH)
+    spool.close()
+    assert room.take(2 * MIB)
