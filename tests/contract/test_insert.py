@@ -396,3 +396,9 @@ class TestCreatedTime:
         )
         group.insert(frame(self.SCHEMA, ("JFK", "10:00", 1.0, "10:01"), ("LGA", "10:00", 1.0, None)))
         assert by_key(group.read(), "origin", "recorded") == [at("10:01"), None]
+
+
+def test_a_pandas_index_named_by_a_number(store):
+    group = store.create_feature_group("g", primary_key=["0"])
+    group.insert(pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index([7, 8], name=0)))
+    assert sorted(values(group.read(), "0")) == [7, 8]

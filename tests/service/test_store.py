@@ -11,6 +11,7 @@ import pytest
 import headrace as hr
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
+from headrace.registry.registry import Registry
 
 SCHEMA = pa.schema({"id": pa.int64()})
 
@@ -72,3 +73,17 @@ def test_a_group_whose_storage_fails(store: hr.FeatureStore, monkeypatch: pytest
     for call in (store.list_feature_groups, lambda: store.get_feature_group("g")):
         with pytest.raises(hr.Unavailable):
             call()
+
+
+def test_a_table_that_was_not_kept_in_mind_is_so_by_a_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a crash between a commit and the registry, or in a store of an older version."""
+    with monkeypatch.context() as crash, hr.connect(tmp_path / "lake") as store:
+        crash.setattr(Registry, "start_group", lambda *_: None)
+        store.create_feature_group("g", primary_key=["k"]).insert([{"k": 1}])
+    with hr.connect(tmp_path / "lake") as store:
+        location = Path(store.get_feature_group("g").location)
+    location.rename(tmp_path / "away")
+    with hr.connect(tmp_path / "lake") as store, pytest.raises(hr.CorruptTable, match="is lost"):
+        store.get_feature_group("g")

@@ -201,6 +201,8 @@ def _reading(path: str) -> Iterator[None]:
         raise BadData(
             f"{path} cannot be read: the name of a column, or a text, is not UTF-8", details={"file": path}
         ) from None
+    except RecursionError:
+        raise BadData(f"{path} cannot be read: it is nested too deep", details={"file": path}) from None
     except (pa.ArrowException, OSError) as error:
         raise BadData(f"{path} cannot be read: {error}", hint=hint, details={"file": path}) from None
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import itertools
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,17 +12,11 @@ import pyarrow as pa
 import pyarrow.json
 
 from headrace.cli.texts import TIME, is_found_out, is_infinite, parsed, too_large
-from headrace.errors import BadData, NameClash
+from headrace.errors import NameClash
 
 _BLOCK_BYTES = 8 << 20
 _NULL = "null, or a field that is missing, is no value, and nothing else is"
-_MOST_LEVELS = 100
-"""More than any column has, and fewer than Arrow, which calls itself for each, has stack for."""
-
 _FLOAT32 = 3.4e38
-
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]\n"))
 
 
 def open_json(
@@ -64,61 +56,10 @@ def open_json(
 
 def _json(path: str, types: Mapping[str, pa.DataType]) -> Any:
     return pa.json.open_json(
-        pa.PythonFile(_Shallow(path), mode="r"),
+        path,
         read_options=pa.json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
         parse_options=pa.json.ParseOptions(explicit_schema=pa.schema(types)),
     )
-
-
-class _Shallow:
-    """A file that Arrow reads, of which no line is nested so deep that Arrow would run out of stack."""
-
-    closed = False
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file = pa.input_stream(path)
-        self._open = b""
-        self._checked = False
-
-    def read(self, size: int = -1) -> bytes:
-        data: bytes = self._file.read(size)
-        if not self._checked:
-            left = _unmatched(self._open + data)
-            if (
-                len(left) - left.count(b"\n") > _MOST_LEVELS
-                and max(map(len, left.split(b"\n"))) > _MOST_LEVELS
-            ):
-                _check_levels(self._path)
-                self._checked = True
-            self._open = left[left.rfind(b"\n") + 1 :]
-        return data
-
-
-def _unmatched(data: bytes) -> bytes:
-    """Line ends, and the brackets, also those in texts, that are not closed or have too many levels in them.
-
-    Each level in excess leaves two brackets: with half of the levels taken away, too many are left of too many.
-    """
-    left = data.translate(None, _NO_BRACKETS)
-    for _ in range(_MOST_LEVELS // 2):
-        before = len(left)
-        left = left.replace(b"[]", b"").replace(b"{}", b"")
-        if len(left) == before:
-            break
-    return left
-
-
-def _check_levels(path: str) -> None:
-    """Check the depth of each line: another pass, for files with very many brackets in a line."""
-    for row, line in enumerate(_objects(path)):
-        brackets = _STRING.sub(b"", line).translate(None, _NO_BRACKETS).strip()
-        levels = itertools.accumulate(1 if bracket in b"{[" else -1 for bracket in brackets)
-        if max(levels, default=0) > _MOST_LEVELS:
-            raise BadData(
-                f"{path}: row {row} is nested in more than {_MOST_LEVELS} levels",
-                details={"file": path, "row": row},
-            )
 
 
 def _objects(path: str) -> Iterator[bytes]:

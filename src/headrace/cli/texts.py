@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -51,6 +53,10 @@ def parsed(path: str, name: str, texts: pa.Array, kind: pa.DataType, row: int, n
 
 def _times(texts: pa.Array) -> pa.Array:
     """Times or dates, with a zone or in UTC."""
+    with contextlib.suppress(pa.ArrowInvalid):  # mostly none has a zone, or all have
+        return pc.assume_timezone(texts.cast(pa.timestamp("us")), "UTC")
+    with contextlib.suppress(pa.ArrowInvalid):
+        return texts.cast(TIME)
     zoned = pc.match_substring_regex(texts, _ZONE)
     none = pa.scalar(None, pa.string())
     local = pc.if_else(zoned, none, texts).cast(pa.timestamp("us"))

@@ -77,9 +77,9 @@ def _from_pandas(frame: pd.DataFrame) -> pa.Table:
         raise NameClash("two columns of a pandas frame, or a column and its index, have the same name")
     named = [name for name in frame.index.names if name is not None]
     if named:
-        frame = frame.reset_index(level=named)
+        frame = frame.reset_index(level=named).rename(columns={name: str(name) for name in named})
     objects = [name for name in frame.columns if frame[name].dtype == object]
-    learned = _learned({name: [None if _is_nan(v) else v for v in frame[name]] for name in objects})
+    learned = _learned({name: list(frame[name]) for name in objects}, nan_is_null=True)
     rest = frame.drop(columns=objects)
     try:
         table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
@@ -96,24 +96,19 @@ def _from_rows(rows: Sequence[Any]) -> pa.Table:
         raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     if not names:
         raise InvalidArgument("there are no columns: the list of rows is empty, or its dicts are")
-    return pa.table(_learned({name: [row.get(name) for row in rows] for name in names}))
+    return pa.table(_learned({name: [row.get(name) for row in rows] for name in names}, nan_is_null=False))
 
 
-def _learned(columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+def _learned(columns: Mapping[str, list[Any]], *, nan_is_null: bool) -> dict[str, pa.Array]:
     found, failures = {}, {}
     for name, values in columns.items():
         try:
-            found[name] = _roomy(learned_array(values))
+            found[name] = _roomy(learned_array(values, nan_is_null=nan_is_null))
         except _UNTYPED as error:
             failures[name] = str(error)
     if failures:
         raise _untyped(failures)
     return found
-
-
-def _is_nan(value: Any) -> bool:
-    """pandas has one mark for null and NaN where a column holds objects."""
-    return isinstance(value, float) and value != value
 
 
 def _failure(column: pd.Series[Any]) -> str | None:

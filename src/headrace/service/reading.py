@@ -20,6 +20,7 @@ from headrace.errors import (
     InvalidArgument,
     NotFound,
     SchemaMismatch,
+    Unavailable,
 )
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
@@ -113,7 +114,7 @@ class Reader:
         """A table that is not as it should be may be one that was deleted since."""
         try:
             yield
-        except CorruptTable:
+        except (CorruptTable, Unavailable):
             deleted = self.deleted(definitions)
             if deleted is not None:
                 raise deleted from None

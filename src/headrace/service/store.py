@@ -159,8 +159,9 @@ class ProjectStore:
         return self._write(ref, lambda writer: writer.insert(rows, mode, write_id))
 
     def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
-        _, log = self._table(*parse_reference(ref))
-        return log.committed(_write_id(idempotency_key))
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return log.committed(_write_id(idempotency_key))
 
     def delete_rows(
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
@@ -175,8 +176,9 @@ class ProjectStore:
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:
             raise InvalidArgument(f"limit={limit} is negative")
-        _, log = self._table(*parse_reference(ref))
-        return log.history(limit)
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return log.history(limit)
 
     def create_view(self, definition: ViewDefinition) -> ViewDefinition:
         check_name("feature view", definition.name)
@@ -220,13 +222,9 @@ class ProjectStore:
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
         log = self._store.log(definition)
-        try:
+        with self._reader.told([definition]):
             newest = log.newest()
-        except HeadraceError:
-            deleted = self._reader.deleted([definition])
-            if deleted is not None:
-                raise deleted from None
-            raise
+        self._keep_in_mind(definition, log)
         return Group(_told(definition, log), None if newest is None else newest.schema)
 
     def _listed(self, definition: GroupDefinition) -> Group | None:
@@ -249,17 +247,19 @@ class ProjectStore:
         definition, log = self._table(*parse_reference(ref))
         try:
             commit = act(Writer(definition, log, self._store.engine, self._store.storage))
-            if log.started and not definition.started:
-                with contextlib.suppress(
-                    HeadraceError
-                ):  # what is committed is committed, and the next does it
-                    self._store.registry.start_group(self._project, definition)
+            self._keep_in_mind(definition, log)
             return commit
         finally:
             deleted = self._reader.deleted([definition])
             if deleted is not None:
                 self._remove(definition.location)  # the write may have made the folder anew
                 raise deleted
+
+    def _keep_in_mind(self, definition: GroupDefinition, log: DeltaLog) -> None:
+        """That the group has a table now; where that fails, whoever meets it next does it."""
+        if log.started and not definition.started:
+            with contextlib.suppress(HeadraceError):
+                self._store.registry.start_group(self._project, definition)
 
 
 def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
