@@ -15,7 +15,7 @@ from benchmarks.workload import SIZES
 ROOT = Path(__file__).parent.parent.parent
 SERVED = {"tcp", "tls", "small", "large", "small, slowly", "large, slowly"}
 SHARES = [
-    ["tpch-scan", "tpch-narrow", "tpch-join", "wide"],
+    ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
     ["memory", "lookup", "lookup-upserts", "lookup-busy", "pit"],
 ]
 INSTALLS_FEAST = ["pit-feast"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -14,14 +15,20 @@ from headrace.demo.service import running_service
 
 
 @pytest.fixture(autouse=True)
-def none_left_behind() -> Iterator[None]:
+def none_left_behind(tmp_path: Path) -> Iterator[None]:
     yield
-    for child in children():
-        child.kill()
+    for service in services(tmp_path):
+        service.kill()
 
 
-def children() -> list[psutil.Process]:
-    return [p for p in psutil.Process().children() if "serve" in p.cmdline()]
+def services(root: Path) -> list[psutil.Process]:
+    """Those of this folder: other tests have services, too."""
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # it has ended
+            if {"serve", str(root)} <= set(child.cmdline()):
+                found.append(child)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,7 @@ def test_a_signal_amid_its_start_ends_it(
     before = signal.getsignal(number)
     with pytest.raises(ending), running_service(tmp_path):
         pytest.fail("the block was entered")
-    assert children() == []
+    assert services(tmp_path) == []
     assert signal.getsignal(number) == before
 
 
@@ -50,6 +57,6 @@ def test_the_handlers_of_the_caller_are_restored(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with running_service(tmp_path) as url:
         assert url.startswith("grpc://127.0.0.1:")
-        assert len(children()) == 1
+        assert len(services(tmp_path)) == 1
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-    assert children() == []
+    assert services(tmp_path) == []
