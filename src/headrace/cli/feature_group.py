@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headrace.cli.noun import noun
+from headrace.cli.noun import no_version, noun
 from headrace.cli.report import print_facts, print_json, print_table, print_text, print_warning
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
@@ -209,10 +209,7 @@ def delete(
     base, version = parse_reference(name)
     with target.connect() as fs:
         if version is None:
-            newest = fs.get_feature_group(base).version
-            raise InvalidArgument(
-                f"delete takes one version of {base}", hint=f"name it, such as {reference(base, newest)}"
-            )
+            raise no_version(base, fs.get_feature_group(base).version)
         if sys.stdin.isatty() and not (yes or target.json):
             with contextlib.suppress(CorruptTable):
                 fs.get_feature_group(base, version)  # nobody is asked about what is not there

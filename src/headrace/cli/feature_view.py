@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.noun import noun
+from headrace.cli.noun import no_version, noun
 from headrace.cli.report import print_facts, print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
@@ -130,10 +130,7 @@ def delete(
     base, version = parse_reference(name)
     with target.connect() as fs:
         if version is None:
-            newest = fs.get_feature_view(base).version
-            raise InvalidArgument(
-                f"delete takes one version of {base}", hint=f"name it, such as {reference(base, newest)}"
-            )
+            raise no_version(base, fs.get_feature_view(base).version)
         fs.delete_feature_view(base, version)
     if target.json:
         print_json({"deleted": name})

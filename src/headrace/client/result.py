@@ -131,7 +131,7 @@ def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> R
 def _users_level() -> int:
     """How many calls above its caller the user's is: a warning belongs to a line of theirs."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("headrace."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headrace."):
         level, frame = level + 1, frame.f_back
     return level
 

@@ -272,10 +272,8 @@ class DeltaLog:
         except TableNotFoundError:
             if not has_entries(self.uri) and not self.started:
                 return None
-            try:
-                table = DeltaTable(
-                    self.uri, storage_options=self._options
-                )  # others may have made it just now
+            try:  # others may have made it just now
+                table = DeltaTable(self.uri, storage_options=self._options)
             except TableNotFoundError:
                 raise CorruptTable(
                     f"the table at {self.uri} is lost: its folder, or the start of its log, is not there",

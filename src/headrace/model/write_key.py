@@ -11,7 +11,6 @@ from headrace.model.text import check_text
 PASSING = "once/"
 """Begins keys of writes that nobody means to run again: the log of a table may forget them after some days."""
 
-
 _PASSING_KEY = re.compile(rf"{PASSING}[0-9a-f]{{32}}")
 
 
