@@ -406,3 +406,14 @@ class TestLost:
         shutil.rmtree(group.location)
         store.delete_feature_group("weather", 1)
         assert store.create_feature_group("weather", primary_key=["origin"]).schema is None
+
+    def test_a_first_insert_cut_off_loses_nothing(self, store, target):
+        group = store.create_feature_group("weather", primary_key=["origin"], event_time="seen")
+        log = Path(group.location) / "_delta_log"
+        log.mkdir(parents=True)
+        (log / "00000000000000000000.json#1").touch()  # as a kill leaves it, before the entry has its name
+        with hr.connect(target, project=store.project) as other:
+            assert other.get_feature_group("weather").schema is None
+            assert other.get_feature_group("weather").history() == []
+        group.insert(frame(WEATHER, ("EWR", "10:00", 2.0)))
+        assert values(group.read(), "origin") == ["EWR"]

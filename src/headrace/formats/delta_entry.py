@@ -54,7 +54,7 @@ class _Checkpoint(msgspec.Struct):
     version: int
 
 
-_ENTRY = re.compile(r"[0-9]{20}\.")
+_ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
 _ACTION = msgspec.json.Decoder(_Action)
 _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
@@ -98,7 +98,8 @@ def has_entries(uri: str) -> bool:
     """Whether anything was ever committed. Raises OSError where that is not to be seen."""
     try:
         with os.scandir(Path(uri) / "_delta_log") as found:
-            return any(_ENTRY.match(entry.name) for entry in found)
+            # Whole names: a writer that is killed may leave the start of its entry beside it, as `….json#1`.
+            return any(_ENTRY.fullmatch(entry.name) for entry in found)
     except FileNotFoundError:
         return False
 
