@@ -129,7 +129,10 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 _check_text(reader.schema)
                 rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
             commit = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
-            writer.write(pa.py_buffer(protocol.encode(commit)))
+            try:
+                writer.write(pa.py_buffer(protocol.encode(commit)))
+            except OSError as error:  # nobody waits for the answer, and whoever asks again gets it
+                raise Cancelled(f"the caller has gone: {error}") from None
 
     def _project(self, name: str) -> ProjectStore:
         return self._store.project(name)
