@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ Frame: TypeAlias = (
 )
 """A pandas or polars frame, Arrow data, anything with `__arrow_c_stream__`, or a list of dicts."""
 
+_Values = TypeVar("_Values")
 _BATCH_ROWS = 65_536
 _UNTYPED = (ValueError, TypeError, NotImplementedError, OverflowError)  # Arrow's own are among them
 
@@ -39,8 +40,7 @@ def to_reader(frame: Frame) -> pa.RecordBatchReader:
         return frame.to_reader(_BATCH_ROWS)
     if _is_pandas(frame):
         return _from_pandas(frame).to_reader(_BATCH_ROWS)
-    if _is_lazy_polars(frame):
-        return pa.RecordBatchReader.from_stream(cast("pl.LazyFrame", frame).collect())
+    frame = frame if (collected := _polars(frame)) is None else collected
     if hasattr(frame, "__arrow_c_stream__"):
         try:
             return pa.RecordBatchReader.from_stream(frame)
@@ -64,22 +64,32 @@ def _is_pandas(frame: object) -> bool:
     return pandas is not None and isinstance(frame, pandas.DataFrame)
 
 
-def _is_lazy_polars(frame: object) -> bool:
+def _polars(frame: object) -> pl.DataFrame | None:
+    """The frame, collected where it is lazy; None if it is none of polars."""
     polars = sys.modules.get("polars")
-    return polars is not None and isinstance(frame, polars.LazyFrame)
+    if polars is None or not isinstance(frame, polars.DataFrame | polars.LazyFrame):
+        return None
+    collected: pl.DataFrame = frame.lazy().collect()
+    # Polars would hand Python's objects on as the numbers of their places in memory.
+    objects = [name for name, kind in collected.schema.items() if kind == polars.Object]
+    if objects:
+        raise _untyped(dict.fromkeys(objects, "it holds Python objects, whose type polars does not tell"))
+    return collected
 
 
 def _from_pandas(frame: pd.DataFrame) -> pa.Table:
     """Named index levels become columns; an index without a name is dropped."""
-    if not all(isinstance(name, str) for name in frame.columns):
+    named = [i for i, name in enumerate(frame.index.names) if name is not None]
+    frame = frame.rename_axis([None if name is None else str(name) for name in frame.index.names])
+    names = [*(name for name in frame.index.names if name is not None), *frame.columns]
+    if not all(isinstance(name, str) for name in names):
         raise InvalidArgument("a pandas frame has column names that are not text", hint="rename its columns")
-    if len(set(frame.columns)) < len(frame.columns) or set(frame.columns) & set(frame.index.names):
+    if len(set(names)) < len(names):
         raise NameClash("two columns of a pandas frame, or a column and its index, have the same name")
-    named = [name for name in frame.index.names if name is not None]
     if named:
-        frame = frame.reset_index(level=named).rename(columns={name: str(name) for name in named})
-    objects = [name for name in frame.columns if frame[name].dtype == object]
-    learned = _learned({name: list(frame[name]) for name in objects}, nan_is_null=True)
+        frame = frame.reset_index(level=named)
+    objects = [name for name in frame.columns if _holds_objects(frame[name])]
+    learned = _learned(_from_objects, {name: frame[name] for name in objects})
     rest = frame.drop(columns=objects)
     try:
         table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
@@ -96,14 +106,30 @@ def _from_rows(rows: Sequence[Any]) -> pa.Table:
         raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     if not names:
         raise InvalidArgument("there are no columns: the list of rows is empty, or its dicts are")
-    return pa.table(_learned({name: [row.get(name) for row in rows] for name in names}, nan_is_null=False))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pa.table(_learned(lambda values: learned_array(values, nan_is_null=False), columns))
 
 
-def _learned(columns: Mapping[str, list[Any]], *, nan_is_null: bool) -> dict[str, pa.Array]:
+def _holds_objects(column: pd.Series[Any]) -> bool:
+    """True if the values, or the categories, become Python's own before Arrow learns their type."""
+    if hasattr(column.dtype, "categories"):
+        return str(column.dtype.categories.dtype.kind) in ("O", "M")
+    return bool(column.dtype == object)
+
+
+def _from_objects(column: pd.Series[Any]) -> pa.Array:
+    if not hasattr(column.dtype, "categories"):
+        return learned_array(list(column), nan_is_null=True)
+    codes = column.cat.codes.to_numpy()
+    categories = learned_array(list(column.cat.categories), nan_is_null=True)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
+
+
+def _learned(learn: Callable[[_Values], pa.Array], columns: Mapping[str, _Values]) -> dict[str, pa.Array]:
     found, failures = {}, {}
     for name, values in columns.items():
         try:
-            found[name] = _roomy(learned_array(values, nan_is_null=nan_is_null))
+            found[name] = learn(values)
         except _UNTYPED as error:
             failures[name] = str(error)
     if failures:
@@ -133,10 +159,3 @@ def _untyped(failures: Mapping[str, str | None]) -> SchemaMismatch:
             ]
         },
     )
-
-
-def _roomy(column: pa.Array) -> pa.Array:
-    """Decimals whose digits were counted in the values at hand, with room for larger ones."""
-    if not pa.types.is_decimal128(column.type):
-        return column
-    return column.cast(pa.decimal128(38, column.type.scale))
