@@ -199,3 +199,20 @@ def test_a_column_with_the_path_of_a_structs_field(store):
     assert [row["a.b.c"] for row in rows(group.read(filter=group["a.b.c"] > 1))] == [2]
     group.insert(pa.table({"a.b": inner.slice(0, 1), "a.b.c": [2]}))
     assert [row["a.b"] for row in rows(group.read(filter=group["a.b.c"] == 2))] == [{"c": 5}]
+
+
+def test_structs_in_structs_in_slices_of_a_frame(store):
+    """What the slice leaves out stays out: the writer of Delta tables ends the process over such slices."""
+    group = store.create_feature_group("deep", primary_key=["id"])
+    table = pa.table(
+        {"id": range(40_000), "s": [{"a": {"b": [k]}, "c": [{"d": {"e": k}}]} for k in range(40_000)]}
+    )
+    group.insert(table.slice(1, 9))
+    group.insert(table.slice(5), mode="append")
+    group.insert(table.slice(3, 20_000))  # replaces rows that are there twice
+    group.insert(table.slice(7, 2))
+    group.delete(keys=table.select(["id"]).slice(30))
+    found = group.read().to_arrow().sort_by("id")
+    assert found.to_pylist() == table.slice(1, 29).to_pylist()
+    group.insert(table.slice(2), mode="overwrite")
+    assert group.read().to_arrow().num_rows == table.num_rows - 2

@@ -26,7 +26,7 @@ from headrace.errors import (
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_entry import check_entry, data_path, follow, has_entries, stamp, uniqueness
 from headrace.formats.delta_failure import translate, translated
-from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties
+from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties, unsliced
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 from headrace.model.types import stored_type
@@ -168,7 +168,7 @@ class DeltaLog:
         """Make the table with its first rows, in one commit; fails if it is there already."""
         write_deltalake(
             self.uri,
-            rows,
+            unsliced(rows),
             mode="error",
             partition_by=list(partition_by) or None,
             configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
@@ -181,7 +181,7 @@ class DeltaLog:
         """Add rows. With `write.base`, only if nothing was committed since that snapshot."""
         write_deltalake(
             self._base(write),
-            rows,
+            unsliced(rows),
             mode="append",
             commit_properties=properties(write),
             writer_properties=_FILES,
@@ -191,7 +191,7 @@ class DeltaLog:
         """Replace all rows."""
         write_deltalake(
             self._base(write),
-            rows,
+            unsliced(rows),
             mode="overwrite",
             commit_properties=properties(write),
             writer_properties=_FILES,
@@ -204,7 +204,7 @@ class DeltaLog:
         """
         write_deltalake(
             self._base(write),
-            rows,
+            unsliced(rows),
             mode="overwrite",
             predicate=out,
             target_file_size=file_bytes,
@@ -237,7 +237,7 @@ class DeltaLog:
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
         tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
         return self._base(write).merge(
-            rows,
+            unsliced(rows),
             " AND ".join([*tests, *([extra] if extra else [])]) or "true",
             source_alias="s",
             target_alias="t",
