@@ -130,6 +130,25 @@ def test_an_entry_that_lost_its_text(log, tmp_path):
         log.newest()
 
 
+@pytest.mark.parametrize("left", ["", "\n"])
+@pytest.mark.parametrize("version", [1, 3])
+def test_an_entry_that_lost_its_text_before_it_was_read(log, tmp_path, version, left):
+    for number in range(3):
+        append(log, f"{WRITE_PREFIX}k{number}")
+    (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").write_text(left)
+    for ask in (DeltaLog.newest, lambda fresh: fresh.history(None), lambda fresh: fresh.committed("k")):
+        with pytest.raises(CorruptTable, match="is empty"):
+            ask(DeltaLog(str(tmp_path / "t"), {}))
+
+
+def test_a_write_whose_entry_lost_its_text_is_not_done_again(log, tmp_path):
+    for number in range(3):
+        append(log, f"{WRITE_PREFIX}k{number}")
+    (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").write_text("")
+    with pytest.raises(CorruptTable, match="is empty"):
+        log.committed(f"{WRITE_PREFIX}k1")
+
+
 def test_row_groups_are_small(log, tmp_path):
     """A reader holds one for each of its threads, whatever wrote it."""
     many = pa.table({"id": range(300_000)})

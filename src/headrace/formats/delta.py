@@ -24,7 +24,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import check_entry, data_path, follow, has_entries, stamp, uniqueness
+from headrace.formats.delta_entry import check_entries, data_path, follow, has_entries, stamp, uniqueness
 from headrace.formats.delta_failure import translate, translated
 from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties, unsliced
 from headrace.model.definition import Commit
@@ -54,6 +54,7 @@ class DeltaLog:
         self._table: DeltaTable | None = None
         self._newest: Snapshot | None = None
         self._stamp: tuple[int, int] | None = None
+        self._checked = -1
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
         self._lock = threading.Lock()
         self.started = False
@@ -68,7 +69,6 @@ class DeltaLog:
             if newest is None:
                 table = self._refreshed()
                 newest = None if table is None else self._snapshot(table, table.version())
-                check_entry(self.uri, newest)
             self._newest = newest
             if newest is not None:
                 self._keep(newest)
@@ -88,6 +88,7 @@ class DeltaLog:
     def _forget(self) -> None:
         """What is known may not fit to what is there now: the log was mended, or set back."""
         self._table = self._newest = None
+        self._checked = -1
         self._kept.clear()
 
     def at(self, version: int) -> Snapshot:
@@ -122,7 +123,11 @@ class DeltaLog:
         """The commit of a write; None if no commit bears its id."""
         with self._lock, translated(self.uri):
             table = self._refreshed()
-            if table is None or table.transaction_version(write_id) is None:
+            if table is None:
+                return None
+            # Anew: the wheel looks the id up in the entries, and in one that lost its text it is not.
+            check_entries(self.uri, -1, table.version())
+            if table.transaction_version(write_id) is None:
                 return None
         return next((commit_of(entry) for entry in self._log() if entry.get(WRITE_ID) == write_id), None)
 
@@ -264,6 +269,9 @@ class DeltaLog:
             except BaseException:
                 self._forget()
                 raise
+        if self._table is not None and self._table.version() > self._checked:
+            check_entries(self.uri, self._checked, self._table.version())
+            self._checked = self._table.version()
         return self._table
 
     def _opened(self) -> DeltaTable | None:

@@ -55,6 +55,7 @@ class _Checkpoint(msgspec.Struct):
 
 
 _ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
+_LEAST_BYTES = 2
 _ACTION = msgspec.json.Decoder(_Action)
 _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
@@ -78,20 +79,21 @@ def follow(snapshot: Snapshot, uri: str) -> Snapshot | None:
         return None
 
 
-def check_entry(uri: str, snapshot: Snapshot | None) -> None:
-    """Raises CorruptTable if the newest entry is an empty file, as a loss of power may leave it.
+def check_entries(uri: str, after: int, newest: int) -> None:
+    """Raises CorruptTable if an entry behind `after` and the last checkpoint is empty, as a loss of power leaves it.
 
     The wheel takes it for a commit that changed nothing.
     """
-    if snapshot is None:
-        return
-    path = _entry(uri, snapshot.version)
-    with contextlib.suppress(FileNotFoundError):
-        if path.stat().st_size == 0:
-            raise CorruptTable(
-                f"the newest entry of the log of {uri} is empty: {path.name}",
-                hint="restore it from a copy; without one, removing it gives up its commit",
-            )
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        after = max(after, _checkpoint(uri))
+    for version in range(after + 1, newest + 1):
+        path = _entry(uri, version)
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_size < _LEAST_BYTES:
+                raise CorruptTable(
+                    f"an entry of the log of {uri} is empty: {path.name}",
+                    hint="restore it from a copy; without one, the rows of its commit are unknown",
+                )
 
 
 def has_entries(uri: str) -> bool:
