@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSError
+from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSError, Unavailable
 
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
@@ -125,8 +125,10 @@ def store_config(
     Raises:
         InvalidArgument: a root elsewhere with no registry named, or a folder that cannot be made.
         PermissionDenied: a folder that others do not let be made.
+        Unavailable: the registry was there and is not.
     """
     root = _local_root(target)
+    is_new = not (root / ".headrace").is_dir()
     try:
         (root / ".headrace").mkdir(parents=True, exist_ok=True)
     except PermissionError as error:
@@ -143,7 +145,16 @@ def store_config(
             f"the registry of {root} is at {config.foreign_registry.read_text().strip()}, and none was named",
             hint=f"give registry=, or set {REGISTRY_VARIABLE}",
         )
+    if named is None and not is_new and _is_lost(file) and any(root.glob("*/*/_delta_log")):
+        raise Unavailable(
+            f"the registry of {root} is lost: there are tables, and {file} is not there or empty",
+            hint="bring it back from a copy; without one, read the tables with another Delta library",
+        )
     return config
+
+
+def _is_lost(file: Path) -> bool:
+    return not file.exists() or file.stat().st_size == 0
 
 
 def _sqlite(file: Path) -> str:

@@ -117,7 +117,7 @@ class Database:
             if self._inode is None:
                 return  # it is about to be made
             raise Unavailable(
-                f"the registry at {address(self.url)} was removed", hint="put it back, or connect again"
+                f"the registry at {address(self.url)} was removed", hint="put it back"
             ) from None
         if self._inode not in (None, inode):
             self._engine.dispose()
