@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -69,6 +70,15 @@ class TestCreate:
         assert versions == [1, 2, 3]
         assert store.create_feature_group("g", primary_key=["id"], version=7).version == 7
         assert store.create_feature_group("g", primary_key=["id"]).version == 8
+
+    def test_a_version_that_nobody_asked_for_is_warned_of(self, store):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            store.create_feature_group("g", primary_key=["id"])
+            store.create_feature_group("g", primary_key=["id"], version=2)
+        with pytest.warns(UserWarning, match="feature group g was there: this is version 3") as caught:
+            store.create_feature_group("g", primary_key=["id"])
+        assert caught[0].filename == __file__
 
     def test_an_existing_version_already_exists(self, store):
         store.create_feature_group("g", primary_key=["id"], version=1)
@@ -367,6 +377,24 @@ class TestColumn:
         with pytest.raises(AttributeError):
             group.tmep  # noqa: B018
         assert not hasattr(group, "tmep")
+
+    def test_comparisons_without_brackets(self, store):
+        temp = make_weather(store)["temp"]
+        for wrong in (lambda: temp > 1 & temp < 3, lambda: temp < 1 | temp, lambda: (temp > 1) & 3):
+            with pytest.raises(hr.InvalidArgument) as caught:
+                wrong()
+            assert "brackets" in caught.value.hint
+
+    def test_a_condition_in_the_place_of_names(self, store):
+        group = make_weather(store)
+        with pytest.raises(hr.InvalidArgument) as caught:
+            group.read(group["temp"] > 1)
+        assert caught.value.hint == "give it as filter="
+
+    def test_before_there_are_columns(self, store):
+        group = store.create_feature_group("g", primary_key=["id"])
+        with pytest.raises(AttributeError, match="it has no columns yet"):
+            group.temp  # noqa: B018
 
 
 class TestLost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 
 import pandas as pd
 import pyarrow as pa
@@ -49,6 +50,16 @@ class TestSpineWithoutEventTime:
         weather.insert(frame(WEATHER, ("JFK", later, 9.0), ("JFK", now, 8.0)))
         assert values(result, "temp") == [2.0]  # pinned before these rows were written
         assert values(view.batch_data(spine=self.SPINE), "temp") == [8.0]
+
+    def test_and_warns_of_a_time_that_it_does_not_use(self, view):
+        spine = self.SPINE.append_column(
+            "event_timestamp", pa.array([dt.datetime(2026, 1, 1, tzinfo=dt.UTC)])
+        )
+        with pytest.warns(UserWarning, match="'dep'.*if their time is 'event_timestamp', name it"):
+            view.batch_data(spine=spine)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            view.batch_data(spine=spine, event_time="event_timestamp")
 
     def test_once_for_all_rows_and_runs(self, view):
         many = pa.table({"flight_id": [1] * 3, "origin": ["JFK"] * 3})

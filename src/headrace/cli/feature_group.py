@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from headrace.cli.noun import no_version, noun
-from headrace.cli.report import print_facts, print_json, print_table, print_text, print_warning
+from headrace.cli.report import print_facts, print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
 from headrace.errors import Cancelled, CorruptTable, InvalidArgument
@@ -122,10 +122,6 @@ def create(
             tags=dict(_tag(text) for text in tag or ()),
         )
         _print_group(_told(group), target.json)
-    if version is None and group.version > 1:
-        print_warning(
-            f"{base} was there: this is version {group.version}, which its name alone now means", target.json
-        )
 
 
 @app.command("preview")

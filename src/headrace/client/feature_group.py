@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import get_args
@@ -12,6 +11,7 @@ import pyarrow as pa
 from headrace.client.frame import Frame, to_reader, to_table
 from headrace.client.query import On, Query, check_limit, check_names, pin
 from headrace.client.result import Result, prepare
+from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.duration import UNLIMITED, Duration, Time
@@ -130,8 +130,8 @@ class FeatureGroup:
             schema = self._current().schema
             if schema is not None and name in schema.names:
                 return self[name]
-            columns = f"; its columns are {', '.join(schema.names[:20])}" if schema is not None else ""
-            raise AttributeError(f"{type(self).__name__} has no attribute or column {name!r}{columns}")
+            columns = f"its columns are {', '.join(schema.names[:20])}" if schema else "it has no columns yet"
+            raise AttributeError(f"{type(self).__name__} has no attribute or column {name!r}; {columns}")
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def insert(
@@ -207,6 +207,8 @@ class FeatureGroup:
             snapshot, timestamp: the table as it was then; at most one of them.
             latest: of the rows kept, the newest of each key.
         """
+        if isinstance(columns, Column):
+            raise InvalidArgument("columns takes names, not a condition", hint="give it as filter=")
         if isinstance(columns, str):
             raise InvalidArgument(
                 f"columns takes several names, not {columns!r}", hint="put the name into a list"
@@ -292,11 +294,9 @@ class FeatureGroup:
         if schema is None or time is None or self._group.definition.min_age is not None:
             return
         if pa.types.is_date(schema.field(time).type):
-            warnings.warn(
+            warn(
                 f"{self._ref}: event time {time!r} is a date, which counts from its first moment: rows that sum up "
-                'the day leak it. Create the group with min_age="1d" if they do, min_age="0s" if not.',
-                UserWarning,
-                stacklevel=3,
+                'the day leak it. Create the group with min_age="1d" if they do, min_age="0s" if not.'
             )
 
     def __repr__(self) -> str:

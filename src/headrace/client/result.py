@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
 
+from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, MissingDependency
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
@@ -25,9 +24,9 @@ DtypeBackend = Literal["pyarrow", "numpy_nullable", "numpy"]
 class Result:
     """A read whose snapshots are fixed, and which is run again by each call that gives rows.
 
-    So two calls give the same rows, whatever is committed in between, but in any order, unless a spine gives one:
-    take what belongs together from one call, as `xy` does. It is itself a stream of Arrow data
-    (`__arrow_c_stream__`), so `polars.DataFrame(result)` or `duckdb.sql("FROM result")` read it directly.
+    So two calls give the same rows, whatever is committed in between, but in any order, unless a spine gives one, and
+    with a limit any of them: take what belongs together from one call, as `xy` does. It is itself a stream of Arrow
+    data (`__arrow_c_stream__`), so `polars.DataFrame(result)` or `duckdb.sql("FROM result")` read it directly.
     """
 
     def __init__(self, backend: Backend, prepared: Prepared, spine: pa.Table | None) -> None:
@@ -124,16 +123,8 @@ def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> R
     """Check a read and pin it."""
     prepared = backend.prepare(request)
     for warning in prepared.warnings:
-        warnings.warn(warning, UserWarning, stacklevel=_users_level())
+        warn(warning)
     return Result(backend, prepared, spine)
-
-
-def _users_level() -> int:
-    """How many calls above its caller the user's is: a warning belongs to a line of theirs."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headrace."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _sliced(batches: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headrace.client.feature_group import FeatureGroup
 from headrace.client.feature_view import FeatureView
 from headrace.client.query import Query, check_names
+from headrace.client.warning import warn
 from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
 from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
@@ -68,7 +69,7 @@ class FeatureStore:
             event_time_unit: of an integer event time.
             schema: the columns; without it, the first insert sets them.
             description, tags: for people, and to list by.
-            version: None is the next free one.
+            version: None is the next free one, with a warning where that is not the first.
             change_feed: keep what each commit changed.
 
         Raises:
@@ -92,6 +93,7 @@ class FeatureStore:
         group = FeatureGroup(self._backend, self._backend.create_group(definition, _schema(schema)))
         if schema is not None:
             group._warn_of_dates()
+        _warn_of_versions("feature group", name, version, group.version)
         return group
 
     def get_feature_group(self, name: str, version: int | None = None) -> FeatureGroup:
@@ -182,7 +184,9 @@ class FeatureStore:
         """
         number = 0 if version is None else _version(version)
         definition = _view_definition(name, query, labels, number, description, tags)
-        return FeatureView(self._backend, self._backend.create_view(definition))
+        view = FeatureView(self._backend, self._backend.create_view(definition))
+        _warn_of_versions("feature view", name, version, view.version)
+        return view
 
     def get_or_create_feature_view(
         self,
@@ -210,7 +214,7 @@ class FeatureStore:
         differing = [what for what in ("query", "labels") if getattr(found, what) != getattr(wanted, what)]
         if differing:
             raise DefinitionMismatch(
-                f"feature view {found.ref} is declared otherwise: it has another {' and other '.join(differing)}",
+                f"feature view {found.ref} is declared otherwise: {' and '.join(differing)} differ",
                 hint="use get_feature_view, or another version",
                 details={"differing": differing},
             )
@@ -335,6 +339,11 @@ def _schema(schema: object) -> pa.Schema | None:
 
 def _glob(name: object) -> str | None:
     return None if name is None else check_text("name", name)
+
+
+def _warn_of_versions(noun: str, name: str, asked: int | None, made: int) -> None:
+    if asked is None and made > 1:
+        warn(f"{noun} {name} was there: this is version {made}, which its name alone now means")
 
 
 def _version(version: object) -> int:

@@ -77,6 +77,7 @@ def show(report: DemoReport, console: Console) -> None:
         f"{report.checked:,} flights checked by brute force: nothing is from after departure, or not the newest",
         f"plot: {report.plot}",
         f'the lake stays: hr.connect("{report.root}", project="demo")',
+        f"or: headrace fg list --store {report.root} --project demo",
     ):
         console.print(Text.assemble(("✓ ", "green"), line), soft_wrap=True)
 

@@ -232,6 +232,9 @@ class Column:
     def __or__(self, other: Column) -> Column:
         return Column(Or((*_operands(self, Or), *_operands(other, Or))))
 
+    # A number is on the left where the brackets are missing: `a > 1 & b > 2` asks for `1 & b` first.
+    __rand__, __ror__ = __and__, __or__
+
     def __invert__(self) -> Column:
         node = condition_of(self)
         return Column(node.operand if isinstance(node, Not) else Not(node))
@@ -265,7 +268,8 @@ def condition_of(other: object) -> Condition:
         raise InvalidArgument(f"{other!r} is not a condition", hint="put brackets around each comparison")
     if isinstance(other._node, Ref):
         raise InvalidArgument(
-            f"column {other._node.name!r} is not a condition", hint="compare it: column == True"
+            f"column {other._node.name!r} is not a condition",
+            hint="compare it (a truth value with True), and put brackets around each comparison",
         )
     return other._node
 

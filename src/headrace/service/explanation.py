@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa
+
 from headrace.formats.base import Snapshot
 from headrace.model.duration import format_duration
 from headrace.model.expression import describe
@@ -33,12 +35,24 @@ def explain(prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot]) -> s
 
 def warnings_of(plan: Plan) -> tuple[str, ...]:
     """What is right by the rules, and hardly what anybody wants."""
-    return tuple(
+    hopeless = [
         f"no row of {plan.resolved.sides[lookup.side].definition.ref} can match: "
         f"min age {format_duration(lookup.min_age)} is above max age {format_duration(lookup.max_age or 0)}"
         for lookup in plan.lookups
         if lookup.kind == "point in time" and lookup.hopeless
-    )
+    ]
+    return (*_unused_times(plan), *hopeless)
+
+
+def _unused_times(plan: Plan) -> Iterable[str]:
+    root = plan.resolved.root.definition
+    if plan.spine is not None and plan.spine.time is None and root.event_time is not None:
+        times = [field.name for field in plan.spine.schema if pa.types.is_timestamp(field.type)]
+        if times:
+            yield (
+                f"the spine has no {root.event_time!r}, the event time of {root.ref}, so its rows are of now: "
+                f"if their time is {' or '.join(map(repr, times))}, name it with event_time="
+            )
 
 
 def _root(plan: Plan, snapshots: dict[int, Snapshot]) -> str:

@@ -29,8 +29,11 @@ from headrace.model.types import (
 _SHOWN = 20
 _LONGEST_FOLDER = 255
 _RETYPE = (
-    "cast the column to the type that is stored; or make a version of the group whose schema= has room for it"
+    "cast the column to the type that is stored (pandas makes integers with gaps float until .astype('Int64')); or "
+    "make a version of the group whose schema= has room for it"
 )
+_ROUND = "times are stored in microseconds: round them first, in pandas with .dt.floor('us')"
+_ALL_COLUMNS = "each insert brings the columns of the first: other columns are a new version of the group"
 _TIMES = (dt.datetime.min, dt.datetime.max)
 _UNITS = {
     "s": dt.timedelta(seconds=1),
@@ -154,7 +157,7 @@ class Intake:
                     SchemaMismatch,
                     field.name,
                     f"column {field.name!r} has no type: it holds nulls only",
-                    hint="leave it out, or declare the group with schema=",
+                    hint="declare the group with schema=; or leave the column out, and for good",
                 )
             elif stored_type(field.type) is None:
                 yield Problem(
@@ -170,7 +173,9 @@ class Intake:
             kind = self._types.get(field.name)
             if kind is None:
                 if field.name != self._definition.created_time:
-                    yield Problem(SchemaMismatch, field.name, f"column {field.name!r} is missing")
+                    yield Problem(
+                        SchemaMismatch, field.name, f"column {field.name!r} is missing", hint=_ALL_COLUMNS
+                    )
             elif not fits(kind, field.type) and extension(self._given.field(field.name)) is None:
                 yield Problem(
                     SchemaMismatch,
@@ -180,7 +185,9 @@ class Intake:
                 )
         known = set(stored.names)
         for name in (name for name in self._types if name not in known):
-            yield Problem(SchemaMismatch, name, f"column {name!r} is not in the feature group")
+            yield Problem(
+                SchemaMismatch, name, f"column {name!r} is not in the feature group", hint=_ALL_COLUMNS
+            )
 
     def fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch as it is stored. Raises BadData that names every problem in it, and in the schema."""
@@ -212,7 +219,7 @@ class Intake:
                         field.name,
                         f"column {field.name!r} does not fit {field.type} in row {row}: {reason}",
                         first_row=row,
-                        hint=_RETYPE,
+                        hint=_ROUND if pa.types.is_timestamp(field.type) else _RETYPE,
                     )
                 )
         if problems:
