@@ -105,12 +105,16 @@ def fits(given: pa.DataType, stored: pa.DataType) -> bool:
 
     Numbers of one kind go into any width, because a list of dicts has one width alone: those that are too large, or
     have more decimals, are refused one by one. Only floats are rounded, where the column has fewer digits.
+    Fields that a struct lacks are null there.
     """
     kept = stored_type(given)
     if pa.types.is_null(given) or kept == stored:
         return True
     if is_list(given) and is_list(stored):
         return fits(given.value_type, stored.value_type)
+    if pa.types.is_struct(given) and pa.types.is_struct(stored):
+        fields = {field.name: field.type for field in stored}
+        return all(field.name in fields and fits(field.type, fields[field.name]) for field in given)
     if kept is None:
         return False
     if pa.types.is_integer(kept):

@@ -25,6 +25,7 @@ from headrace.model.types import (
     key_family,
     stored_type,
 )
+from headrace.service.fitting import misfit, to_stored
 
 _SHOWN = 20
 _LONGEST_FOLDER = 255
@@ -211,7 +212,7 @@ class Intake:
             try:
                 columns.append(to_stored(given[field.name], field.type))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                row, reason = _misfit(given[field.name], field.type)
+                row, reason = misfit(given[field.name], field.type)
                 row += self._offset
                 problems.append(
                     Problem(
@@ -315,45 +316,6 @@ def _check_times(column: pa.Array) -> None:
             least // unit <= bounds["min"] and bounds["max"] <= most // unit
         ):
             raise pa.ArrowInvalid("it holds a time outside the years 1 to 9999")
-
-
-def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cast without loss, but that floats are rounded. Raises ArrowInvalid if a value does not fit."""
-    column = decoded(column)
-    if column.type.equals(kind):
-        return column
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type) and column.type.tz is None:
-        column = pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
-    elif pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
-        # Arrow asks for room for the largest integer there is, so values are checked one by one after that.
-        column = column.cast(pa.decimal256(76, kind.scale))
-    stored = column.cast(kind)
-    _check_rounded(column, stored)
-    return stored
-
-
-def _misfit(column: pa.Array, kind: pa.DataType) -> tuple[int, str]:
-    """The first row whose value does not fit, and why; the first of all where no value is to blame."""
-    first, rows, reason = 0, len(column), ""
-    while rows > 0:
-        part = max(rows // 2, 1)
-        try:
-            to_stored(column.slice(first, part), kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            rows, reason = (0, str(error)) if part == 1 else (part, "")
-        else:
-            first, rows = first + part, rows - part
-    return first, reason
-
-
-def _check_rounded(given: pa.Array, stored: pa.Array) -> None:
-    """Raises ArrowInvalid if a number has become infinite."""
-    while is_list(stored.type) and is_list(given.type):
-        given, stored = given.flatten(), stored.flatten()
-    if pa.types.is_float32(stored.type) and pa.types.is_floating(given.type):
-        lost = pc.and_(pc.is_inf(stored), pc.is_finite(given))
-        if pc.any(lost).as_py():
-            raise pa.ArrowInvalid(f"{given.filter(lost)[0]} is too large")
 
 
 def duplicate_problem(columns: tuple[str, ...], examples: list[dict[str, Any]]) -> Problem:
