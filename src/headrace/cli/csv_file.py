@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
-from headrace.cli.texts import TIME, is_found_out, is_infinite, parsed, too_large
+from headrace.cli.text_file import Lines, open_text
+from headrace.cli.texts import TIME, is_found_out, parsed
 from headrace.errors import BadData
 
 _BLOCK_BYTES = 8 << 20
 _NULL = "an empty field is null, and nothing else is"
-_INFINITE = r"(?i)^[+-]?inf(inity)?$"
 _QUOTED = re.compile(
     rb"""
     "(?<=[,\r\n]")                             # elsewhere in a field a quote is a character
@@ -34,31 +33,28 @@ _QUOTED = re.compile(
 def open_csv(
     path: str, stored: pa.Schema | None, times: Sequence[str]
 ) -> tuple[pa.Schema, Callable[[], Iterator[pa.RecordBatch]]]:
-    """The columns of a file, and its rows; see `open_rows`."""
-    types = {} if stored is None else {f.name: f.type for f in stored if not is_found_out(f.type)}
-    told = [] if stored is None else [f.name for f in stored if pa.types.is_timestamp(f.type)]
-    with _naming(path, types):
-        found = _csv(path, types).schema
-    if stored is None:
-        told = [f.name for f in found if f.name in times and _may_be_times(f.type)]
-    types |= dict.fromkeys(told, pa.string())  # Arrow reads times of one form a column
-    schema = pa.schema([f.with_type(TIME) if f.name in told else f for f in found])
-    floats = {f.name: f.type for f in schema if pa.types.is_floating(f.type)}
+    """The columns of a file, and its rows; see `open_rows`.
+
+    Arrow only finds the columns, and in a new group their types: what it makes of a text, a number rounded or a sign
+    wrapped, does not show, so it gives texts, of which each is then looked at as a value of its type.
+    """
+    known = {} if stored is None else {f.name: f.type for f in stored if not is_found_out(f.type)}
+    known |= {} if stored is None else {f.name: TIME for f in stored if pa.types.is_timestamp(f.type)}
+    with _reading(path, dict.fromkeys(known, pa.binary())) as reader:
+        found = reader.schema
+    schema = pa.schema([(f.name, known.get(f.name) or _type(f, times)) for f in found])
 
     def batches() -> Iterator[pa.RecordBatch]:
         row = 0
-        sound = meant = False
-        with _naming(path, dict(zip(schema.names, schema.types, strict=True))):
-            for batch in _csv(path, types):
+        sound = False
+        with _reading(path, dict.fromkeys(schema.names, pa.binary())) as reader:
+            for batch in reader:
                 if not sound and any(map(_is_broken, batch.columns)):
                     _check_quotes(path)
                     sound = True
-                if not meant and any(map(is_infinite, batch.columns)):
-                    _check_large(path, floats)
-                    meant = True
                 columns = [
-                    parsed(path, name, column, TIME, row, _NULL) if name in told else column
-                    for name, column in zip(schema.names, batch.columns, strict=True)
+                    parsed(path, field.name, texts, field.type, row, _NULL)
+                    for field, texts in zip(schema, batch.columns, strict=True)
                 ]
                 row += batch.num_rows
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -66,44 +62,41 @@ def open_csv(
     return schema, batches
 
 
-def _csv(path: str, types: Mapping[str, pa.DataType], only: Sequence[str] = ()) -> Any:
-    """An empty field is null, and nothing else is: "NA" is also a name, and "" a text of no letters."""
-    return pa.csv.open_csv(
-        path,
-        # One thread: only then does an error of the form of a row name it.
-        read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-        # Without this a block may end in a text.
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(
-            column_types=types,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            include_columns=only,
-        ),
-    )
+def _type(found: pa.Field, times: Sequence[str]) -> pa.DataType:
+    """The type of a column that the group does not tell, by what Arrow finds in the first block."""
+    kind = found.type
+    text = pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind)
+    # Dates alone are dates.
+    if found.name in times and (text or pa.types.is_timestamp(kind) or pa.types.is_null(kind)):
+        return TIME
+    return pa.string() if text else kind
 
 
 @contextlib.contextmanager
-def _naming(path: str, types: Mapping[str, pa.DataType]) -> Iterator[None]:
-    """Arrow's errors tell the number of a column: what is no value of its type is looked for and named."""
+def _reading(path: str, types: Mapping[str, pa.DataType]) -> Iterator[Any]:
+    """A reader of batches. An empty field is null, and nothing else is: "NA" is also a name, and "" an empty text."""
     try:
-        yield
+        with Lines(path) as lines:
+            yield pa.csv.open_csv(
+                pa.PythonFile(lines, mode="r"),
+                # One thread: only then does an error of the form of a row name it.
+                read_options=pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+                # Without this a block may end in a text.
+                parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=types,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
     except pa.ArrowInvalid:
         _check_quotes(path)
-        row = 0
-        for batch in _csv(path, dict.fromkeys(_csv(path, {}).schema.names, pa.string())):
-            for name in batch.schema.names:
-                if name in types:
-                    parsed(path, name, batch.column(name), types[name], row, _NULL)
-            row += batch.num_rows
         raise
 
 
 def _is_broken(column: pa.Array) -> bool:
     """True if a text of a column has more than one line."""
-    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
-        return False
     buffer = column.buffers()[2]
     texts = b"" if buffer is None else buffer.to_pybytes()
     return b"\n" in texts or b"\r" in texts
@@ -119,7 +112,7 @@ def _check_quotes(path: str) -> None:
         BadData: one is not.
     """
     line = 1
-    with pa.input_stream(path) as file:
+    with open_text(path) as file:
         rest = b"\n" + file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
         while block := file.read(_BLOCK_BYTES):
             rest += block
@@ -149,21 +142,3 @@ def _sound(data: bytes) -> int:
 def _lines(data: bytes) -> int:
     """The number of line ends, of whichever kind."""
     return max(data.count(b"\n"), data.count(b"\r"))
-
-
-def _check_large(path: str, floats: Mapping[str, pa.DataType]) -> None:
-    """Check that what came out as infinite was written so; another pass, for files with such numbers."""
-    row = 0
-    for batch in _csv(path, dict.fromkeys(floats, pa.string()), list(floats)):
-        for name, kind in floats.items():
-            texts = pc.utf8_trim_whitespace(batch.column(name))
-            meant = pc.match_substring_regex(texts, _INFINITE)
-            at = pc.index(pc.and_not(pc.is_inf(texts.cast(kind)), meant), True).as_py()
-            if at >= 0:
-                raise too_large(path, name, str(texts[at]), kind, row + at)
-        row += batch.num_rows
-
-
-def _may_be_times(kind: pa.DataType) -> bool:
-    """What Arrow takes times for, by the first that it sees; dates alone are dates."""
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_string(kind) or pa.types.is_null(kind))

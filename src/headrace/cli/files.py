@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from headrace.cli.csv_file import open_csv
 from headrace.cli.json_file import open_json
+from headrace.cli.text_file import kind_of
 from headrace.errors import (
     BadData,
     InvalidArgument,
@@ -34,7 +35,6 @@ STANDARD = "-"
 _BATCH_ROWS = 65_536
 _ROW_GROUP_ROWS = 131_072
 _ROW_GROUP_BYTES = 128 << 20
-_COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,11 +109,8 @@ def _open(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
         with _reading("stdin"):
             schema, batches = _stream(sys.stdin.buffer)
             return Rows(schema, lambda: batches)
-    name = path.lower()
-    for compression in _COMPRESSIONS:
-        name = name.removesuffix(compression)
     with _reading(path):
-        match Path(name).suffix:
+        match kind_of(path):
             case ".parquet":
                 return _open_parquet(path)
             case ".arrow" | ".feather":

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.json
 
-from headrace.cli.texts import TIME, is_found_out, is_infinite, parsed, too_large
+from headrace.cli.text_file import open_text
+from headrace.cli.texts import TIME, is_found_out, is_large, lost_number, parsed
 from headrace.errors import NameClash
 
 _BLOCK_BYTES = 8 << 20
@@ -41,7 +43,7 @@ def open_json(
         meant = False
         with _naming(path, types):
             for batch in _json(path, types):
-                if not meant and any(map(is_infinite, batch.columns)):
+                if not meant and any(map(is_large, batch.columns)):
                     _check_rows(path, types)
                     meant = True
                 columns = [
@@ -56,7 +58,7 @@ def open_json(
 
 def _json(path: str, types: Mapping[str, pa.DataType]) -> Any:
     return pa.json.open_json(
-        path,
+        open_text(path),
         read_options=pa.json.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
         parse_options=pa.json.ParseOptions(explicit_schema=pa.schema(types)),
     )
@@ -64,7 +66,7 @@ def _json(path: str, types: Mapping[str, pa.DataType]) -> Any:
 
 def _objects(path: str) -> Iterator[bytes]:
     """The lines that are not empty."""
-    with pa.input_stream(path) as file:
+    with open_text(path) as file:
         yield from (line for line in io.BufferedReader(file, _BLOCK_BYTES) if not line.isspace())
 
 
@@ -97,8 +99,9 @@ def _check_rows(path: str, types: Mapping[str, pa.DataType]) -> None:
         for name, value in pairs:
             kind = pa.float32() if types.get(name) == pa.float32() else pa.float64()
             for text in _large(value):
-                if is_infinite(pa.array([float(text)]).cast(kind)):
-                    raise too_large(path, name, text, kind, row) from None
+                number = pa.scalar(float(text)).cast(kind)
+                if math.isinf(number.as_py()):
+                    raise lost_number(path, name, text, number, row) from None
         if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
             twice = sorted(name for name in fields if names.count(name) > 1)
