@@ -109,6 +109,21 @@ def test_a_stream_that_was_cut_off_is_not_inserted(own: hr.FeatureStore, tmp_pat
     assert own.get_feature_group("weather").schema is None
 
 
+def test_what_follows_a_stream_is_not_left_out(own: hr.FeatureStore, tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    sink = io.BytesIO()
+    for part in (table[:1], table[1:]):
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(part)
+    two = sink.getvalue()
+    (tmp_path / "two.arrow").write_bytes(two)
+    for path, stdin in (("-", two), (tmp_path / "two.arrow", b"")):
+        ran = headrace("fg", "insert", "weather", path, "--store", tmp_path / "own", stdin=stdin)
+        assert ran.code == 5
+        assert "more follows the end of the stream; give each stream a file of its own" in ran.err
+    assert own.get_feature_group("weather").schema is None
+
+
 def test_bad_rows_are_refused_and_change_nothing(
     own: hr.FeatureStore, on_own: Callable[..., Ran], tmp_path: Path
 ) -> None:

@@ -173,7 +173,10 @@ class _Watched:
 
 
 def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """A stream's columns and rows. To Arrow, one that was cut off between two batches has simply ended."""
+    """A stream's columns and rows, and nothing after it.
+
+    To Arrow, one that was cut off between two batches has simply ended, and one after its end mark is not there.
+    """
     watched = _Watched(file)
     reader = pa.ipc.open_stream(pa.PythonFile(watched, mode="r"))
 
@@ -181,6 +184,8 @@ def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         yield from reader
         if watched.exhausted:
             raise pa.ArrowInvalid("the stream was cut off")
+        if file.read(1):
+            raise pa.ArrowInvalid("more follows the end of the stream; give each stream a file of its own")
 
     return reader.schema, batches()
 
