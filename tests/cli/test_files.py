@@ -177,12 +177,24 @@ def test_what_cannot_be_read_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(hr.NotFound, match=rf"cannot read .*{name}: No such file"):
         read(tmp_path / name)
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(hr.BadData, match=rf"{name} cannot be read: "):
-        read(tmp_path / name)
+    if name != "a.jsonl":  # that has no rows
+        with pytest.raises(hr.BadData, match=rf"{name} cannot be read: "):
+            read(tmp_path / name)
     (tmp_path / name).unlink()
     (tmp_path / name).mkdir()
     with pytest.raises(hr.BadData, match=rf"{name} cannot be read: "):
         read(tmp_path / name)
+
+
+def test_a_json_file_without_rows_has_no_columns_either(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"")
+    (tmp_path / "b.json").write_bytes(b"\n \n")
+    (tmp_path / "c.jsonl").write_text(JSONL)
+    assert read(tmp_path / "a.jsonl") == TABLE.schema.empty_table()
+    assert read(tmp_path / "a.jsonl", stored=None).num_columns == 0
+    for stored in (TABLE.schema, None):
+        found = read(*(tmp_path / name for name in ("a.jsonl", "c.jsonl", "b.json")), stored=stored)
+        assert found["id"].to_pylist() == [1, 2, 3]
 
 
 def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:

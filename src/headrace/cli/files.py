@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from headrace.cli.csv_file import open_csv
-from headrace.cli.json_file import open_json
+from headrace.cli.json_file import has_objects, open_json
 from headrace.cli.text_file import kind_of
 from headrace.errors import (
     BadData,
@@ -46,6 +46,10 @@ class Rows:
     total: int | None = None
 
 
+_EMPTY = Rows(pa.schema([]), lambda: iter(()), 0)
+"""The rows of a file that has not even columns."""
+
+
 def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[str]) -> Rows:
     """The rows of files with the same columns, one file after the other.
 
@@ -59,16 +63,19 @@ def open_rows(paths: Sequence[str], stored: pa.Schema | None, times: Sequence[st
         BadData: a file that cannot be read, SchemaMismatch if it does not go with the others. NameClash: one with
             two columns of the same name.
     """
-    parts = [_open(path, stored, times) for path in paths]
-    schema = parts[0].schema
-    for path, part in zip(paths, parts, strict=True):
+    opened = [(path, _open(path, stored, times)) for path in paths]
+    parts = [(path, part) for path, part in opened if part != _EMPTY]
+    if not parts:
+        return _EMPTY if stored is None else dataclasses.replace(_EMPTY, schema=stored)
+    schema = parts[0][1].schema
+    for path, part in parts:
         with _reading(path):
             _check_names(part.schema, path)
             schema = _united(schema, part.schema, path)
-    totals = [part.total for part in parts]
+    totals = [part.total for _, part in parts]
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for path, part in zip(paths, parts, strict=True):
+        for path, part in parts:
             with _reading(path):
                 for batch in part.batches():
                     yield batch if batch.schema == schema else batch.select(schema.names).cast(schema)
@@ -118,7 +125,7 @@ def _open(path: str, stored: pa.Schema | None, times: Sequence[str]) -> Rows:
             case ".csv":
                 return Rows(*open_csv(path, stored, times))
             case ".jsonl" | ".ndjson" | ".json":
-                return Rows(*open_json(path, stored, times))
+                return Rows(*open_json(path, stored, times)) if has_objects(path) else _EMPTY
     raise InvalidArgument(
         f"{path}: rows are read from .parquet, .csv, .jsonl and .arrow files, and from '-', an Arrow stream"
     )
@@ -192,7 +199,6 @@ def _stream(file: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
 
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
-    hint = "a JSON file has one object a line" if ".json" in path.lower() else None
     try:
         yield
     except FileNotFoundError:
@@ -206,7 +212,7 @@ def _reading(path: str) -> Iterator[None]:
     except RecursionError:
         raise BadData(f"{path} cannot be read: it is nested too deep", details={"file": path}) from None
     except (pa.ArrowException, OSError) as error:
-        raise BadData(f"{path} cannot be read: {error}", hint=hint, details={"file": path}) from None
+        raise BadData(f"{path} cannot be read: {error}", details={"file": path}) from None
 
 
 def write_rows(reader: pa.RecordBatchReader, path: str, add: Callable[[int], None]) -> None:
