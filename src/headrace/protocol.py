@@ -25,6 +25,7 @@ from headrace.model.definition import (
 from headrace.model.expression import Condition
 from headrace.model.query import Int64
 from headrace.model.request import Prepared, ReadRequest
+from headrace.model.struct import know
 
 PROTOCOL_VERSION = 1
 VERSION_HEADER = "headrace-protocol"
@@ -208,6 +209,10 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     hint: str | None = None
     details: dict[str, object] = {}
     request_id: str | None = None
+
+
+know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, History, Outcome)
+know(InsertCommand, ReadCommand, ErrorBody)
 
 
 def encode(struct: object) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +27,44 @@ SCHEMA = pa.schema({"id": pa.int64(), "value": pa.float64()})
 GARBAGE = [b"", b"garbage", b"\xff\x00{", b"[]", b"{}", b"null", b'{"type":"other"}']
 DELETE = {"ref": "numbers@v1", "idempotency_key": "k"}
 TIMED = {"name": "timed", "version": 0, "primary_key": ["id"], "event_time": "t"}
+FIRST_REQUESTS = """
+import sys, threading
+import msgspec
+from headrace import protocol
+from headrace.errors import InvalidArgument
+from headrace.model.definition import ViewDefinition
+from headrace.model.request import ReadRequest
+from headrace.service.server import _decode
+
+query = {"source": {"group": "a@v1"}, "steps": [{"step": "join", "right": {"source": {"group": "b@v1"}}}]}
+request = {"kind": "query", "query": query, "point_in_time": {"limit": 1}}
+bodies = {
+    protocol.ReadCommand: {"type": "read", "prepared": {"request": request}},
+    ReadRequest: request,
+    ViewDefinition: {"name": "v", "version": 1, "query": query},
+    protocol.GroupBody: {"definition": {"name": "g", "version": 1, "tags": {}}},
+    protocol.SetTags: {"name": "g", "version": 1, "tags": {}},
+    protocol.DeleteRows: {"ref": "g@v1", "idempotency_key": "k", "condition": None},
+}
+
+def decode(kind, body):
+    start.wait()
+    for _ in range(20):
+        try:
+            _decode(body, kind)
+        except InvalidArgument:
+            pass
+
+sys.setswitchinterval(1e-6)
+for kind, body in bodies.items():
+    start = threading.Barrier(6)
+    told = msgspec.json.encode(body)
+    threads = [threading.Thread(target=decode, args=[kind, told]) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
 DEEP = b'{"kind":"query","query":' + b'{"source":' * 100_000
 
 
@@ -400,6 +440,12 @@ def test_senders_that_stall_hold_up_nobody_else(server: Server, project: str, gr
             for sender in senders:
                 sender.result()
         assert store.get_feature_group("slow").read().to_arrow().num_rows == 1 + len(senders)
+
+
+def test_the_first_requests_of_a_service_come_at_once() -> None:
+    """In a process of its own, for what it risks: that of all who ask."""
+    ran = subprocess.run([sys.executable, "-c", FIRST_REQUESTS], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_the_service_goes_on(server: Server, group: Any) -> None:

@@ -45,6 +45,9 @@ class _Told(msgspec.Struct):
     exception_message: str
 
 
+_TOLD = msgspec.json.Decoder(_Told)
+
+
 def translate(error: Exception) -> HeadraceError | None:
     """DuckDB's error as one of ours; what DuckDB said is in the details. None if the error is not DuckDB's.
 
@@ -52,7 +55,7 @@ def translate(error: Exception) -> HeadraceError | None:
     """
     _, brace, rest = str(error).partition("{")
     try:
-        told = msgspec.json.decode(brace + rest, type=_Told)
+        told = _TOLD.decode(brace + rest)
     except msgspec.MsgspecError:
         if not isinstance(error, duckdb.Error):
             return None

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from headrace.model.name import reference
 from headrace.model.query import Query
+from headrace.model.struct import know
 
 EventTimeUnit = Literal["s", "ms", "us", "ns"]
 
@@ -79,6 +80,9 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     rows_updated: int | None = None
     rows_deleted: int | None = None
     user: str | None = None
+
+
+know(GroupDefinition, ViewDefinition, Commit)
 
 
 def write_schema(schema: pa.Schema) -> bytes:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from headrace.model.expression import Condition
+from headrace.model.struct import know
 
 How = Literal["left", "inner"]
 
@@ -61,6 +62,9 @@ Step = Select | Filter | Join | Limit
 class Query(msgspec.Struct, frozen=True, omit_defaults=True):
     source: Source
     steps: tuple[Step, ...] = ()
+
+
+know(Query)
 
 
 def groups_of(query: Query) -> list[str]:

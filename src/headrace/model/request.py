@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.errors import InvalidArgument
 from headrace.model.query import Instant, Int64, Query
+from headrace.model.struct import know
 
 ReadKind = Literal["query", "training", "batch"]
 
@@ -82,3 +83,6 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: dict[str, int]
     tickets: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+know(ReadRequest, Prepared)
