@@ -9,13 +9,14 @@ from typing import get_args
 import pyarrow as pa
 
 from headrace.client.frame import Frame, to_reader, to_table
-from headrace.client.query import On, Query, check_limit, check_names, pin
+from headrace.client.query import On, Query, check_limit, check_names, check_snapshot, pin
 from headrace.client.result import Result, prepare
 from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.duration import UNLIMITED, Duration, Time
 from headrace.model.expression import Column, Ref
+from headrace.model.feed import FEED_FIELDS
 from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
@@ -207,15 +208,7 @@ class FeatureGroup:
             snapshot, timestamp: the table as it was then; at most one of them.
             latest: of the rows kept, the newest of each key.
         """
-        if isinstance(columns, Column):
-            raise InvalidArgument("columns takes names, not a condition", hint="give it as filter=")
-        if isinstance(columns, str):
-            raise InvalidArgument(
-                f"columns takes several names, not {columns!r}", hint="put the name into a list"
-            )
-        names = None if columns is None else tuple(columns)
-        if names == ():
-            raise InvalidArgument("columns is empty", hint="leave it out for all columns")
+        names = None if columns is None else _names(columns)
         query = self._query() if names is None else self.select(*names)
         if filter is not None:
             query = query.filter(filter)
@@ -271,6 +264,27 @@ class FeatureGroup:
         """The commits, newest first."""
         return self._backend.history(self._ref, None if limit is None else check_limit(limit))
 
+    def changes(
+        self, since: int, until: int | None = None, *, columns: Sequence[str] | None = None
+    ) -> Result:
+        """The rows that the commits after a snapshot inserted, updated and deleted, in the order of the commits.
+
+        Beside the columns each row has `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`),
+        `_commit_version` and `_commit_timestamp`. The result's `snapshots` tell what to pass as `since` next time.
+
+        Args:
+            since: the last snapshot seen; -1 before the first.
+            until: the last snapshot to tell of; None is the newest.
+            columns: all if None.
+
+        Raises:
+            SnapshotNotFound: a commit, or its files, are no longer there. Unsupported: the group keeps no change feed.
+        """
+        steps = () if columns is None else (Select((*_names(columns), *(f.name for f in FEED_FIELDS))),)
+        last = None if until is None else check_snapshot(until)
+        source = Source(self._ref, snapshot=last, since=check_snapshot(since, least=-1))
+        return prepare(self._backend, ReadRequest(kind="query", query=QueryModel(source, steps)), None)
+
     def set_tags(self, tags: Mapping[str, str | None]) -> None:
         """Set tags; None removes one."""
         check_tags({name: "" if value is None else value for name, value in dict(tags).items()})
@@ -302,6 +316,19 @@ class FeatureGroup:
     def __repr__(self) -> str:
         time = f", event_time={self.event_time!r}" if self.event_time else ""
         return f"FeatureGroup({self._ref}, primary_key={list(self.primary_key)}{time})"
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, Column):
+        raise InvalidArgument("columns takes names, not a condition", hint="give it as filter=")
+    if isinstance(columns, str):
+        raise InvalidArgument(
+            f"columns takes several names, not {columns!r}", hint="put the name into a list"
+        )
+    names = check_names(columns)
+    if not names:
+        raise InvalidArgument("columns is empty", hint="leave it out for all columns")
+    return names
 
 
 def _write_key(given: str | None) -> str:

@@ -168,14 +168,18 @@ def check_limit(n: int) -> int:
     return n
 
 
+def check_snapshot(snapshot: int, least: int = 0) -> int:
+    if not isinstance(snapshot, int) or isinstance(snapshot, bool) or not least <= snapshot < 1 << 63:
+        raise InvalidArgument(f"a snapshot is a number from {least}, not {snapshot!r}")
+    return snapshot
+
+
 def pin(snapshot: int | None, timestamp: Time | None) -> dt.datetime | None:
     """The instant of `timestamp`. Raises InvalidArgument unless exactly one of both is given."""
     if (snapshot is None) == (timestamp is None):
         raise InvalidArgument("as_of takes a snapshot or a timestamp: exactly one of them")
-    if snapshot is not None and (
-        not isinstance(snapshot, int) or isinstance(snapshot, bool) or not 0 <= snapshot < 1 << 63
-    ):
-        raise InvalidArgument(f"a snapshot is a number, not {snapshot!r}")
+    if snapshot is not None:
+        check_snapshot(snapshot)
     return None if timestamp is None else parse_time("timestamp", timestamp)
 
 

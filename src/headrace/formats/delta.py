@@ -26,7 +26,9 @@ from headrace.errors import (
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_entry import check_entries, data_path, follow, has_entries, stamp, uniqueness
 from headrace.formats.delta_failure import translate, translated
+from headrace.formats.delta_feed import feed
 from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties, unsliced
+from headrace.formats.feed import Feed
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 from headrace.model.types import stored_type
@@ -103,6 +105,11 @@ class DeltaLog:
                     return self._snapshot(table, version)
             newest = "nothing" if table is None else f"snapshots up to {table.version()}"
             raise SnapshotNotFound(f"there is no snapshot {version}: the table holds {newest}")
+
+    def changes(self, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
+        """The changes after a snapshot, up to another. Raises SnapshotNotFound, Unsupported."""
+        with translated(self.uri):
+            return feed(self.uri, since, until, identity)
 
     def version_at(self, time: dt.datetime) -> int:
         """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""

@@ -65,7 +65,7 @@ def follow(snapshot: Snapshot, uri: str) -> Snapshot | None:
     try:
         while True:
             try:
-                lines = _entry(uri, snapshot.version + 1).read_bytes().splitlines()
+                lines = entry_path(uri, snapshot.version + 1).read_bytes().splitlines()
             except FileNotFoundError:
                 break
             actions = [_ACTION.decode(line) for line in lines if line]
@@ -87,7 +87,7 @@ def check_entries(uri: str, after: int, newest: int) -> None:
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         after = max(after, _checkpoint(uri))
     for version in range(after + 1, newest + 1):
-        path = _entry(uri, version)
+        path = entry_path(uri, version)
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_size < _LEAST_BYTES:
                 raise CorruptTable(
@@ -109,13 +109,13 @@ def has_entries(uri: str) -> bool:
 def stamp(uri: str, version: int) -> tuple[int, int] | None:
     """What tells an entry from another that took its place, as when a copy is restored; None if it is not there."""
     try:
-        found = _entry(uri, version).stat()
+        found = entry_path(uri, version).stat()
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
 
 
-def _entry(uri: str, version: int) -> Path:
+def entry_path(uri: str, version: int) -> Path:
     return Path(uri) / "_delta_log" / f"{version:020d}.json"
 
 

@@ -17,7 +17,7 @@ WRITE_ID = "headrace.write"
 WRITE_PREFIX = "headrace/"
 """What a write's id is made of, before the caller's key."""
 UNIQUE = "headrace.unique"
-_UPDATED = "headrace.updated"
+UPDATED = "headrace.updated"
 _DELETED = "headrace.deleted"
 
 
@@ -56,7 +56,7 @@ def properties(write: Write, *, first: bool = False) -> CommitProperties:
     if write.unique is not None:
         metadata[UNIQUE] = str(write.unique).lower()
     if write.updated is not None:
-        metadata[_UPDATED] = str(write.updated)
+        metadata[UPDATED] = str(write.updated)
     if write.deleted is not None:
         metadata[_DELETED] = str(write.deleted)
     # What is made for one write only is asked for at once or never, and need not fill the log for ever.
@@ -100,9 +100,9 @@ def commit_of(entry: Mapping[str, Any]) -> Commit:
     inserted = count("num_target_rows_inserted", "num_added_rows")
     updated = _or(count("num_target_rows_updated"), none)
     deleted = _or(count("num_target_rows_deleted", "num_deleted_rows"), none)
-    if _UPDATED in entry and inserted is not None:
+    if UPDATED in entry and inserted is not None:
         # The wheel was told to delete and to insert.
-        updated = int(entry[_UPDATED])
+        updated = int(entry[UPDATED])
         inserted, deleted = inserted - updated, None if deleted is None else deleted - updated
     if _DELETED in entry:
         updated, deleted = updated or 0, int(entry[_DELETED])

@@ -20,11 +20,15 @@ Instant = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A feature group (`weather@v1`), newest or pinned to one snapshot of its table."""
+    """A feature group (`weather@v1`), newest or pinned to one snapshot of its table.
+
+    With `since`, not its rows but the changes of the commits after that snapshot.
+    """
 
     group: str
     snapshot: Int64 | None = None
     timestamp: Instant | None = None
+    since: Int64 | None = None
 
 
 class Select(msgspec.Struct, frozen=True, tag_field="step", tag="select"):

@@ -15,6 +15,7 @@ from headrace.model.age import check_ages
 from headrace.model.coerce import coerce
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.expression import Condition, Ref, columns_of
+from headrace.model.feed import FEED_FIELDS
 from headrace.model.query import Filter, How, Join, Limit, Query, Select, Source
 from headrace.model.types import key_family
 
@@ -156,6 +157,8 @@ def _side(query: Query, groups: Mapping[str, Group]) -> tuple[Side, list[str] | 
     """The group itself with the filters written before any join, and the columns selected there."""
     group = groups[query.source.group]
     schema = schema_of(group)
+    if query.source.since is not None:
+        schema = pa.schema([*schema, *FEED_FIELDS])
     side = Side(group.definition, schema, query.source)
     selected: list[str] | None = None
     filters: list[Bound] = []

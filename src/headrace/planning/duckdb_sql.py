@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from headrace.model.duration import to_micros
 from headrace.model.expression_sql import condition_sql, identifier
+from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.resolve import Place, Side
 from headrace.planning.plan import Lookup, Plan
 
@@ -115,6 +116,10 @@ class _Renderer:
             query += f" WHERE {' AND '.join(where)}"
         if self.plan.spine:
             query += " ORDER BY r.n"
+        if self.plan.feed:
+            # Of one commit first what it takes away: applied in this order, a row replaced is there afterwards.
+            version, change = (self._value(Place(0, name)) for name in (COMMIT_VERSION, CHANGE_TYPE))
+            query += f" ORDER BY {version}, {change} IN ('insert', 'update_postimage')"
         if self.plan.limit is not None:
             query += f" LIMIT {self.plan.limit}"
         return Program(tuple(stages), query, tuple(outputs), self.ambiguous)

@@ -13,6 +13,7 @@ from headrace.errors import InvalidArgument, NameClash, SchemaMismatch, UnknownC
 from headrace.model.age import check_ages
 from headrace.model.duration import UNLIMITED, from_micros, to_micros
 from headrace.model.expression import And, Compare, Condition, Ref, Value, columns_of
+from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.query import How
 from headrace.model.request import PointInTime, ReadRequest
 from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types, refit
@@ -91,6 +92,11 @@ class Plan:
     latest: bool = False
 
     @property
+    def feed(self) -> bool:
+        """True for the changes of a table, which come in the order of their commits."""
+        return self.spine is None and self.resolved.root.source.since is not None
+
+    @property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(o.name, o.type, metadata=o.metadata) for o in self.outputs])
 
@@ -147,6 +153,8 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
     if spine is None:
         time = resolved.root.definition.event_time
         scans[0] = tuple(dict.fromkeys((*([time] if time and timed else []), *_columns(needed, 0))))
+        if resolved.root.source.since is not None:
+            scans[0] = tuple(dict.fromkeys((COMMIT_VERSION, CHANGE_TYPE, *scans[0])))
         if request.latest:
             scans[0] = tuple(dict.fromkeys((*_technical(resolved.root), *scans[0])))
     conditions = {side: tuple(f.condition for f in resolved.sides[side].filters) for side in scans}

@@ -64,7 +64,9 @@ def _root(plan: Plan, snapshots: dict[int, Snapshot]) -> str:
         )
         text = f"rows of the spine given, {at}"
     else:
-        text = f"rows of {_table(plan, 0, snapshots[0])}"
+        since = plan.resolved.root.source.since
+        what = "rows" if since is None else f"changes after snapshot {since}"
+        text = f"{what} of {_table(plan, 0, snapshots[0])}"
         if plan.timed and plan.now is not None:
             text += f", event time {plan.now.isoformat()}"
     if plan.start or plan.end:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.errors import InvalidArgument, SnapshotNotFound
+from headrace.errors import InvalidArgument, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Group, GroupDefinition
@@ -17,7 +17,9 @@ from headrace.model.query import Join, Query, Source, Step
 def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
     """The query with a snapshot's number in every source, and the snapshots; a table without any stays open."""
     found = snapshot(query.source)
-    source = query.source if found is None else Source(query.source.group, snapshot=found.version)
+    source = query.source
+    if found is not None:
+        source = Source(source.group, snapshot=found.version, since=source.since)
     snapshots = {} if found is None else {source: found}
     steps: list[Step] = []
     for step in query.steps:
@@ -44,7 +46,7 @@ def groups_at(
 
 
 def snapshot_of(
-    source: Source, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime
+    source: Source, definition: GroupDefinition, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime
 ) -> Snapshot | None:
     time = source.timestamp or as_of
     if time is not None and time > now:
@@ -52,17 +54,36 @@ def snapshot_of(
             f"{time.isoformat()} is in the future: no snapshot is of then", hint="leave it out for the newest"
         )
     try:
+        found = log.newest() if source.snapshot is None and time is None else None
         if source.snapshot is not None:
-            return log.at(source.snapshot)
-        return log.newest() if time is None else log.at(log.version_at(time))
+            found = log.at(source.snapshot)
+        elif time is not None:
+            found = log.at(log.version_at(time))
+        return found if found is None else _changes(source, definition, log, found)
     except SnapshotNotFound as error:
-        raise SnapshotNotFound(f"{source.group}: {error.message}") from None
+        raise SnapshotNotFound(f"{source.group}: {error.message}", hint=error.hint) from None
 
 
-def pinned_snapshot(source: Source, log: DeltaLog) -> Snapshot:
+def pinned_snapshot(source: Source, definition: GroupDefinition, log: DeltaLog) -> Snapshot:
     if source.snapshot is None:
         raise InvalidArgument(f"the read is not prepared: {source.group} is pinned to no snapshot")
-    return log.at(source.snapshot)
+    return _changes(source, definition, log, log.at(source.snapshot))
+
+
+def _changes(source: Source, definition: GroupDefinition, log: DeltaLog, until: Snapshot) -> Snapshot:
+    """The changes up to a snapshot, where these are asked for; else the snapshot."""
+    if source.since is None:
+        return until
+    if not definition.change_feed:
+        raise Unsupported(
+            f"{source.group} keeps no change feed", hint="create the group with change_feed=True"
+        )
+    if not -1 <= source.since <= until.version:
+        raise InvalidArgument(
+            f"{source.group} has no changes from snapshot {source.since} up to {until.version}",
+            hint="since= is the last snapshot seen: -1 before the first, and no later than until=",
+        )
+    return log.changes(source.since, until, definition.identity)
 
 
 def snapshots_of(query: Query) -> dict[str, int]:

@@ -28,6 +28,8 @@ class Planned:
 
     def found(self, side: int) -> Found | None:
         """What the index tells of the rows, where their keys are asked for."""
+        if self.plan.resolved.sides[side].source.since is not None:
+            return None
         if side not in self._found:
             keys = self.plan.resolved.sides[side].definition.primary_key
             conditions = self.plan.conditions[side]

@@ -90,7 +90,7 @@ class Reader:
         tables = self._tables(query, request.locations)
         with self.told(definition for definition, _ in tables.values()):
             pinned, snapshots = pin(
-                query, lambda source: snapshot_of(source, tables[source.group][1], as_of, now)
+                query, lambda source: snapshot_of(source, *tables[source.group], as_of, now)
             )
         resolved = resolve(pinned, groups_at(tables, snapshots))
         if labels:
@@ -153,7 +153,7 @@ class Reader:
         """Into how many streams the read can be split without running anything twice."""
         planned = self._planned(prepared.request)
         plan = planned.plan
-        if plan.spine is not None or plan.lookups or plan.limit is not None or plan.latest:
+        if plan.spine is not None or plan.lookups or plan.limit is not None or plan.latest or plan.feed:
             return 1
         if planned.found(0) is not None:
             return 1
@@ -183,7 +183,7 @@ class Reader:
         if request.query is None:
             raise InvalidArgument("the read is not prepared: it names no query")
         tables = self._tables(request.query, request.locations)
-        pinned, found = pin(request.query, lambda source: pinned_snapshot(source, tables[source.group][1]))
+        pinned, found = pin(request.query, lambda source: pinned_snapshot(source, *tables[source.group]))
         return self._make(request, resolve(pinned, groups_at(tables, found)), found)
 
     def _make(self, request: ReadRequest, resolved: Resolved, snapshots: dict[Source, Snapshot]) -> Planned:

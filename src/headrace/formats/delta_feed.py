@@ -1,0 +1,124 @@
+"""The change feed of a Delta table, from the entries of its log.
+
+Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files. A commit that has `cdc` files is
+told by them alone; in any other one, each file added is inserted rows, and each file removed deleted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from headrace.errors import CorruptTable, SnapshotNotFound, Unsupported
+from headrace.formats.base import Snapshot
+from headrace.formats.delta_entry import data_path, entry_path
+from headrace.formats.delta_write import UPDATED
+from headrace.formats.feed import Feed
+
+_ENABLED = "delta.enableChangeDataFeed"
+
+
+class _File(msgspec.Struct, rename="camel"):
+    path: str
+    data_change: bool = True
+    partition_values: dict[str, str | None] | None = None
+    size: int | None = None
+    stats: str | None = None
+    deletion_vector: Any = None
+
+
+class _Metadata(msgspec.Struct):
+    configuration: dict[str, str] = {}
+
+
+class _Action(msgspec.Struct, rename="camel"):
+    add: _File | None = None
+    remove: _File | None = None
+    cdc: _File | None = None
+    commit_info: dict[str, Any] | None = None
+    meta_data: _Metadata | None = None
+
+
+_ACTION = msgspec.json.Decoder(_Action)
+
+
+def feed(uri: str, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
+    """The changes of the commits after `since`, up to the snapshot `until`.
+
+    Raises:
+        SnapshotNotFound: a commit, or a file of it, is no longer there.
+        Unsupported: a commit kept no change feed, or marked rows as deleted in their file.
+    """
+    rows = [row for version in range(since + 1, until.version + 1) for row in _changes(uri, version, until)]
+    schema = pa.schema(
+        [
+            ("path", pa.string()),
+            ("num_records", pa.int64()),
+            ("size_bytes", pa.int64()),
+            ("change", pa.string()),
+            ("commit", pa.int64()),
+            ("time", pa.int64()),
+            ("paired", pa.bool_()),
+            *((f"partition.{name}", pa.string()) for name in until.partition_by),
+        ]
+    )
+    for row in rows:
+        if not Path(row["path"]).exists():
+            raise SnapshotNotFound(
+                f"the changes of snapshot {row['commit']} are no longer there: {row['path']} is missing",
+                hint="read changes since a later snapshot; a vacuum removes old ones",
+            )
+    return Feed(
+        version=until.version,
+        schema=until.schema,
+        files=pa.Table.from_pylist(rows, schema),
+        partition_by=until.partition_by,
+        identity=identity,
+    )
+
+
+def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]]:
+    try:
+        actions = [
+            _ACTION.decode(line) for line in entry_path(uri, version).read_bytes().splitlines() if line
+        ]
+    except FileNotFoundError:
+        raise SnapshotNotFound(
+            f"the commit of snapshot {version} is no longer in the log of {uri}",
+            hint="read changes since a later snapshot",
+        ) from None
+    except msgspec.MsgspecError as error:
+        raise CorruptTable(f"entry {version} of the log of {uri} cannot be read: {error}") from None
+    if any(
+        a.meta_data and a.meta_data.configuration.get(_ENABLED, "false").lower() != "true" for a in actions
+    ):
+        raise Unsupported(f"snapshot {version} of {uri} kept no change feed")
+    info = next((a.commit_info for a in actions if a.commit_info), {})
+    told = [a.cdc for a in actions if a.cdc]
+    added = [a.add for a in actions if a.add and a.add.data_change]
+    removed = [a.remove for a in actions if a.remove and a.remove.data_change]
+    changed: list[tuple[str | None, _File]] = [(None, f) for f in told]
+    if not told:
+        changed = [*(("delete", f) for f in removed), *(("insert", f) for f in added)]
+    for change, file in changed:
+        if file.deletion_vector is not None:
+            raise Unsupported(
+                f"snapshot {version} of {uri} marks rows as deleted in their file, which is not read"
+            )
+        if file.partition_values is None and until.partition_by:
+            raise Unsupported(f"snapshot {version} of {uri} does not tell the partition of {file.path}")
+        stats = msgspec.json.decode(file.stats) if file.stats else {}
+        yield {
+            "path": data_path(uri, file.path),
+            "num_records": stats.get("numRecords"),
+            "size_bytes": file.size or 0,
+            "change": change,
+            "commit": version,
+            "time": int(info.get("timestamp", 0)) * 1000,
+            "paired": bool(told) and UPDATED in info,
+            **{f"partition.{k}": v or None for k, v in (file.partition_values or {}).items()},
+        }
