@@ -37,6 +37,10 @@ with hr.connect("./lake", project="flights") as fs:
     assert view.training_data().to_arrow()["wx_temp"].to_pylist() == [99.0]
     assert view.training_data(as_of=now).to_arrow()["wx_temp"].to_pylist() == [3.5]
 
+    back = weather.restore(second.snapshot)  # a commit like any other
+    assert weather.read().to_arrow()["temp"].to_pylist() == [3.5]
+    assert weather.history(limit=1)[0].snapshot == back.snapshot
+
     try:
         weather.read(snapshot=1_000)
     except hr.SnapshotNotFound as error:

@@ -52,6 +52,7 @@ Action = Literal[
     "list_views",
     "delete_view",
     "delete_rows",
+    "restore",
     "history",
     "outcome",
     "explain",
@@ -101,6 +102,9 @@ class Backend(Protocol):
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
         """Delete the rows with these keys, or for which the condition is true."""
+
+    def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
+        """Commit the table as it was at a snapshot. Raises SnapshotNotFound, Conflict, OutcomeUnknown."""
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         """Newest first."""
@@ -177,6 +181,12 @@ class DeleteRows(msgspec.Struct, frozen=True, omit_defaults=True):
     idempotency_key: str
     keys_ipc: bytes | None = None
     condition: Condition | None = None
+
+
+class Restore(msgspec.Struct, frozen=True):
+    ref: str
+    snapshot: Int64
+    idempotency_key: str
 
 
 class History(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,7 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headrace.errors import CorruptTable
-from headrace.formats.delta import DeltaLog, attempt
+from headrace.formats.attempt import attempt
+from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX, Write
 from headrace.model.write_key import passing_key
 

@@ -264,6 +264,19 @@ class FeatureGroup:
         """The commits, newest first."""
         return self._backend.history(self._ref, None if limit is None else check_limit(limit))
 
+    def restore(self, snapshot: int, *, idempotency_key: str | None = None) -> Commit:
+        """Make the table what it was at a snapshot, in a new commit: what came after stays in the history.
+
+        Args:
+            idempotency_key: names the write, so that running it again changes nothing.
+
+        Raises:
+            SnapshotNotFound: there is no such snapshot, or not all of its files any more.
+            Conflict: others kept writing; try again.
+            OutcomeUnknown: try again with the same `idempotency_key`.
+        """
+        return self._backend.restore(self._ref, check_snapshot(snapshot), _write_key(idempotency_key))
+
     def changes(
         self, since: int, until: int | None = None, *, columns: Sequence[str] | None = None
     ) -> Result:

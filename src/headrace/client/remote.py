@@ -106,11 +106,16 @@ class RemoteBackend:
             with pa.ipc.new_stream(sink, keys.schema) as stream:
                 stream.write_table(keys)
             sent = sink.getvalue().to_pybytes()
-        body = protocol.DeleteRows(ref, idempotency_key, sent, condition)
+        return self._written("delete_rows", protocol.DeleteRows(ref, idempotency_key, sent, condition))
+
+    def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
+        return self._written("restore", protocol.Restore(ref, snapshot, idempotency_key))
+
+    def _written(self, action: protocol.Action, body: protocol.DeleteRows | protocol.Restore) -> Commit:
         try:
-            return self._ask("delete_rows", body, _COMMIT)
+            return self._ask(action, body, _COMMIT)
         except _UNCERTAIN as error:
-            return self._lost(ref, idempotency_key, error)
+            return self._lost(body.ref, body.idempotency_key, error)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         return self._ask("history", protocol.History(ref, limit), _COMMITS)

@@ -8,26 +8,32 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, WriterProperties, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from headrace.errors import (
     Conflict,
     CorruptTable,
-    HeadraceError,
-    OutcomeUnknown,
     SnapshotNotFound,
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import check_entries, data_path, follow, has_entries, stamp, uniqueness
-from headrace.formats.delta_failure import translate, translated
+from headrace.formats.delta_entry import (
+    check_entries,
+    data_path,
+    follow,
+    has_entries,
+    lost_file,
+    stamp,
+    uniqueness,
+)
+from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
-from headrace.formats.delta_write import WRITE_ID, WRITE_PREFIX, Write, commit_of, properties, unsliced
+from headrace.formats.delta_write import WRITE_ID, Write, commit_of, properties, unsliced
 from headrace.formats.feed import Feed
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
@@ -246,6 +252,16 @@ class DeltaLog:
         alike = " AND ".join(_alike(rows.schema.field(c)) for c in exact)
         self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
 
+    def restore(self, snapshot: Snapshot, write: Write) -> None:
+        """Make the table what it was at a snapshot. Raises SnapshotNotFound if a file of it is gone."""
+        lost = lost_file(snapshot.files)
+        if lost is not None:
+            raise SnapshotNotFound(
+                f"snapshot {snapshot.version} is no longer whole: {lost} is missing",
+                hint="a vacuum removes what only old snapshots need",
+            )
+        self._base(write).restore(snapshot.version, commit_properties=properties(write))
+
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
         tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
         return self._base(write).merge(
@@ -317,46 +333,6 @@ class DeltaLog:
         self._kept.move_to_end(snapshot.version)
         while len(self._kept) > _KEPT_SNAPSHOTS:
             self._kept.popitem(last=False)
-
-
-def attempt(
-    log: DeltaLog,
-    write: Write,
-    change: Callable[[], None],
-    before: int | None = None,
-) -> Commit | None:
-    """Run one write and tell what came of it: its commit, or None if others were faster.
-
-    An error does not say whether the commit landed, so the log is asked. `before` is the snapshot that was the
-    newest, where the write does not rest on it; None where there was no table.
-
-    Raises:
-        whatever stopped the write, when the log shows that nothing was committed.
-    """
-    before = before if write.base is None else write.base
-    failure: Exception | None = None
-    try:
-        change()
-    except Exception as error:  # the wheel raises bare Exceptions too
-        failure = error
-    try:
-        commit = log.committed(write.write_id)
-    except HeadraceError as error:
-        key = write.write_id.removeprefix(WRITE_PREFIX)
-        raise OutcomeUnknown(
-            f"the log of {log.uri} does not tell whether the write was committed: {error.message}",
-            hint=f"try again with idempotency_key={key!r}: it is then written once",
-            details={"idempotency_key": key},
-        ) from error
-    if commit is not None:
-        return commit
-    after = log.newest()
-    if failure is None:
-        raise CorruptTable(f"the commit of write {write.write_id} is missing from the log of {log.uri}")
-    moved = (None if after is None else after.version) != before
-    if moved and (before is None or isinstance(failure, CommitFailedError)):
-        return None
-    raise translate(failure, log.uri) from failure
 
 
 def _alike(field: pa.Field) -> str:

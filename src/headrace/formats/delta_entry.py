@@ -125,6 +125,12 @@ def data_path(uri: str, path: str) -> str:
     return name if name.startswith("/") or "://" in name else f"{uri}/{name}"
 
 
+def lost_file(files: pa.Table) -> str | None:
+    """The first of the data files that is not there; None if all are."""
+    paths: list[str] = files["path"].to_pylist()
+    return next((path for path in paths if not Path(path).exists()), None)
+
+
 def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> bool | None:
     """What an entry says of the identities of the rows in the table that it made."""
     if files.num_rows == 0:

@@ -7,7 +7,6 @@ told by them alone; in any other one, each file added is inserted rows, and each
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from headrace.errors import CorruptTable, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import data_path, entry_path
+from headrace.formats.delta_entry import data_path, entry_path, lost_file
 from headrace.formats.delta_write import UPDATED
 from headrace.formats.feed import Feed
 
@@ -66,16 +65,17 @@ def feed(uri: str, since: int, until: Snapshot, identity: tuple[str, ...]) -> Fe
             *((f"partition.{name}", pa.string()) for name in until.partition_by),
         ]
     )
-    for row in rows:
-        if not Path(row["path"]).exists():
-            raise SnapshotNotFound(
-                f"the changes of snapshot {row['commit']} are no longer there: {row['path']} is missing",
-                hint="read changes since a later snapshot; a vacuum removes old ones",
-            )
+    files = pa.Table.from_pylist(rows, schema)
+    lost = lost_file(files)
+    if lost is not None:
+        raise SnapshotNotFound(
+            f"changes since snapshot {since} are no longer there: {lost} is missing",
+            hint="read changes since a later snapshot; a vacuum removes old ones",
+        )
     return Feed(
         version=until.version,
         schema=until.schema,
-        files=pa.Table.from_pylist(rows, schema),
+        files=files,
         partition_by=until.partition_by,
         identity=identity,
     )

@@ -282,6 +282,7 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "list_views": (protocol.Listing, lambda s, b: s.list_views(b.name, b.tags)),
     "delete_view": (protocol.Named, lambda s, b: s.delete_view(b.name, b.version)),
     "delete_rows": (protocol.DeleteRows, _delete_rows),
+    "restore": (protocol.Restore, lambda s, b: s.restore(b.ref, b.snapshot, b.idempotency_key)),
     "history": (protocol.History, lambda s, b: s.history(b.ref, b.limit)),
     "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key)),
     "explain": (ReadRequest, lambda s, b: s.explain(b)),

@@ -173,6 +173,10 @@ class ProjectStore:
             resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
+    def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
+        write_id = _write_id(idempotency_key)
+        return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
+
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:
             raise InvalidArgument(f"limit={limit} is negative")

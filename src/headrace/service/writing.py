@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from headrace.engine.duck import Engine, translated
 from headrace.errors import Conflict, InvalidArgument
+from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog, attempt
+from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write
 from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition
@@ -85,6 +86,10 @@ class Writer:
         assert keys is not None
         table = check_key_frame(self._definition, snapshot.schema, keys)
         return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
+
+    def restore(self, snapshot: int, write_id: str) -> Commit:
+        done = self._log.committed(write_id)
+        return done or self._commit(lambda newest: self._restore_once(newest, snapshot, write_id))
 
     def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: str) -> Commit | None:
         """Rows may repeat, so it rests on no snapshot, and only what changes all of the table stands against it."""
@@ -261,6 +266,14 @@ class Writer:
             return self._nothing(snapshot)
         write = Write(write_id, tuple(keys.column_names), snapshot.unique, snapshot.version)
         return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, []))
+
+    def _restore_once(self, newest: Snapshot | None, snapshot: int, write_id: str) -> Commit | None:
+        wanted = self._log.at(snapshot)
+        assert newest is not None  # or there was no snapshot
+        if wanted.version == newest.version:
+            return self._nothing(newest)
+        write = Write(write_id, self._definition.identity, wanted.unique, newest.version)
+        return attempt(self._log, write, lambda: self._log.restore(wanted, write))
 
     def _nothing(self, snapshot: Snapshot | None) -> Commit:
         """The answer to a write that changes nothing and so commits nothing."""
