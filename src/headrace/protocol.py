@@ -221,7 +221,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
-know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, History, Outcome)
+know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, Restore, History, Outcome)
 know(InsertCommand, ReadCommand, ErrorBody)
 
 
