@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
-import msgspec
 import pyarrow as pa
 
+from headrace.client.declaring import (
+    check_glob,
+    check_same,
+    check_schema,
+    check_version,
+    group_definition,
+    maybe_version,
+    view_definition,
+    warn_of_versions,
+)
 from headrace.client.feature_group import FeatureGroup
 from headrace.client.feature_view import FeatureView
-from headrace.client.query import Query, check_names
-from headrace.client.warning import warn
-from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
-from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
-from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
+from headrace.client.frame import Frame
+from headrace.client.historical import historical_features
+from headrace.client.options import EngineName
+from headrace.client.query import Query
+from headrace.client.result import Result
+from headrace.errors import AlreadyExists, DefinitionMismatch, NotFound
+from headrace.model.definition import EventTimeUnit
+from headrace.model.duration import Duration
 from headrace.model.name import check_name, check_tags
-from headrace.model.text import check_text
 from headrace.protocol import Backend
 
 
@@ -75,9 +86,9 @@ class FeatureStore:
         Raises:
             AlreadyExists, InvalidName, InvalidArgument, SchemaMismatch.
         """
-        definition = _definition(
+        definition = group_definition(
             name,
-            version=0 if version is None else _version(version),
+            version=0 if version is None else check_version(version),
             primary_key=primary_key,
             event_time=event_time,
             created_time=created_time,
@@ -90,16 +101,16 @@ class FeatureStore:
             description=description,
             tags=tags,
         )
-        group = FeatureGroup(self._backend, self._backend.create_group(definition, _schema(schema)))
+        group = FeatureGroup(self._backend, self._backend.create_group(definition, check_schema(schema)))
         if schema is not None:
             group._warn_of_dates()
-        _warn_of_versions("feature group", name, version, group.version)
+        warn_of_versions("feature group", name, version, group.version)
         return group
 
     def get_feature_group(self, name: str, version: int | None = None) -> FeatureGroup:
         """The newest version if None. Raises NotFound."""
         check_name("feature group", name)
-        return FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
+        return FeatureGroup(self._backend, self._backend.get_group(name, maybe_version(version)))
 
     def get_or_create_feature_group(
         self,
@@ -124,9 +135,9 @@ class FeatureStore:
         Raises:
             DefinitionMismatch: it is there, and declared otherwise.
         """
-        wanted = _definition(
+        wanted = group_definition(
             name,
-            version=_version(version),
+            version=check_version(version),
             primary_key=primary_key,
             event_time=event_time,
             created_time=created_time,
@@ -140,17 +151,17 @@ class FeatureStore:
             tags=tags,
         )
         try:
-            group = FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
+            group = FeatureGroup(self._backend, self._backend.get_group(name, maybe_version(version)))
         except NotFound:
             try:
-                made = FeatureGroup(self._backend, self._backend.create_group(wanted, _schema(schema)))
+                made = FeatureGroup(self._backend, self._backend.create_group(wanted, check_schema(schema)))
             except AlreadyExists:
-                group = FeatureGroup(self._backend, self._backend.get_group(name, _maybe_version(version)))
+                group = FeatureGroup(self._backend, self._backend.get_group(name, maybe_version(version)))
             else:
                 if schema is not None:
                     made._warn_of_dates()
                 return made
-        _check_same(group._group.definition, wanted)
+        check_same(group._group.definition, wanted)
         return group
 
     def list_feature_groups(
@@ -158,13 +169,14 @@ class FeatureStore:
     ) -> list[FeatureGroup]:
         """Every version, by name; `name` is a glob such as "weather*", and all `tags` must match."""
         return [
-            FeatureGroup(self._backend, g) for g in self._backend.list_groups(_glob(name), check_tags(tags))
+            FeatureGroup(self._backend, g)
+            for g in self._backend.list_groups(check_glob(name), check_tags(tags))
         ]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
         check_name("feature group", name)
-        self._backend.delete_group(name, _version(version), force)
+        self._backend.delete_group(name, check_version(version), force)
 
     def create_feature_view(
         self,
@@ -182,10 +194,10 @@ class FeatureStore:
             AlreadyExists, InvalidName, UnknownColumn; Leakage: a label that would also be a feature, or a
             feature from a join that ignores time.
         """
-        number = 0 if version is None else _version(version)
-        definition = _view_definition(name, query, labels, number, description, tags)
+        number = 0 if version is None else check_version(version)
+        definition = view_definition(name, query, labels, number, description, tags)
         view = FeatureView(self._backend, self._backend.create_view(definition))
-        _warn_of_versions("feature view", name, version, view.version)
+        warn_of_versions("feature view", name, version, view.version)
         return view
 
     def get_or_create_feature_view(
@@ -203,7 +215,7 @@ class FeatureStore:
         Raises:
             DefinitionMismatch: it is there, with another query or other labels.
         """
-        wanted = _view_definition(name, query, labels, _version(version), description, tags)
+        wanted = view_definition(name, query, labels, check_version(version), description, tags)
         try:
             found = self._backend.get_view(name, version)
         except NotFound:
@@ -223,20 +235,53 @@ class FeatureStore:
     def get_feature_view(self, name: str, version: int | None = None) -> FeatureView:
         """The newest version if None. Raises NotFound."""
         check_name("feature view", name)
-        return FeatureView(self._backend, self._backend.get_view(name, _maybe_version(version)))
+        return FeatureView(self._backend, self._backend.get_view(name, maybe_version(version)))
 
     def list_feature_views(
         self, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> list[FeatureView]:
         """Every version, by name; `name` is a glob, and all `tags` must match."""
         return [
-            FeatureView(self._backend, v) for v in self._backend.list_views(_glob(name), check_tags(tags))
+            FeatureView(self._backend, v)
+            for v in self._backend.list_views(check_glob(name), check_tags(tags))
         ]
 
     def delete_feature_view(self, name: str, version: int) -> None:
         """Raises NotFound."""
         check_name("feature view", name)
-        self._backend.delete_view(name, _version(version))
+        self._backend.delete_view(name, check_version(version))
+
+    def get_historical_features(
+        self,
+        entity_df: Frame,
+        features: Sequence[str],
+        full_feature_names: bool = False,
+        *,
+        filter_by_created_timestamp: bool = False,
+        event_time: str | None = None,
+        engine: EngineName | None = None,
+    ) -> Result:
+        """Features for each row of `entity_df`, as known at its time; names and meaning are Feast's.
+
+        Args:
+            entity_df: the rows, with the primary keys of the groups; each gives one row, in the same order.
+            features: such as `["weather:temp", "plane_legs@v2:arr_delay"]`.
+            full_feature_names: name the columns `weather__temp`, not `temp`.
+            filter_by_created_timestamp: use only what had been recorded (`created_time`) by each row's time.
+            event_time: the time of the rows; None is `event_timestamp`, else the only timestamp.
+
+        Raises:
+            NotFound, UnknownColumn, NameClash, KeyMismatch, InvalidArgument.
+        """
+        return historical_features(
+            self._backend,
+            entity_df,
+            features,
+            full_feature_names,
+            filter_by_created_timestamp,
+            event_time,
+            engine,
+        )
 
     def close(self) -> None:
         """Let go of the store; results not yet run can no longer be."""
@@ -250,127 +295,3 @@ class FeatureStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _definition(
-    name: str,
-    *,
-    version: int,
-    primary_key: Sequence[str],
-    event_time: str | None,
-    created_time: str | None,
-    partition_by: Sequence[str],
-    ttl: Duration | None,
-    min_age: Duration | None,
-    tie_breaker: str | None,
-    event_time_unit: EventTimeUnit | None,
-    change_feed: bool,
-    description: str,
-    tags: Mapping[str, str] | None,
-) -> GroupDefinition:
-    for what, columns in (("primary_key", primary_key), ("partition_by", partition_by)):
-        if isinstance(columns, str):
-            raise InvalidArgument(
-                f"{what} takes several names, not {columns!r}", hint=f"write {what}=[{columns!r}]"
-            )
-    for what, column in (
-        ("event_time", event_time),
-        ("created_time", created_time),
-        ("tie_breaker", tie_breaker),
-    ):
-        if column is not None:
-            check_text(what, column)
-    return GroupDefinition(
-        name=check_name("feature group", name),
-        version=version,
-        primary_key=check_names(primary_key),
-        event_time=event_time,
-        created_time=created_time,
-        partition_by=check_names(partition_by),
-        ttl=parse_max_age("ttl", ttl),
-        min_age=parse_min_age(min_age),
-        tie_breaker=tie_breaker,
-        event_time_unit=event_time_unit,
-        change_feed=change_feed,
-        description=check_text("description", description),
-        tags=check_tags(tags),
-    )
-
-
-def _view_definition(
-    name: str,
-    query: Query | FeatureGroup,
-    labels: Sequence[str],
-    version: int,
-    description: str,
-    tags: Mapping[str, str] | None,
-) -> ViewDefinition:
-    if isinstance(labels, str):
-        raise InvalidArgument(f"labels takes several names, not {labels!r}", hint="put the name into a list")
-    if isinstance(query, FeatureGroup):
-        query = query.select()
-    if not isinstance(query, Query):
-        raise InvalidArgument(
-            f"a feature view names a query, and a {type(query).__name__} is none",
-            hint='such as group.select("column").join(other)',
-        )
-    return ViewDefinition(
-        name=check_name("feature view", name),
-        version=version,
-        query=query._model,
-        labels=check_names(labels),
-        description=check_text("description", description),
-        tags=check_tags(tags),
-    )
-
-
-def _shown(field: str, value: Any) -> Any:
-    return format_duration(value) if field in ("ttl", "min_age") and value is not None else value
-
-
-def _schema(schema: object) -> pa.Schema | None:
-    if not isinstance(schema, pa.Schema | None):
-        raise InvalidArgument(
-            f"schema is a pyarrow.Schema, not a {type(schema).__name__}",
-            hint='such as pa.schema({"id": pa.int64()})',
-        )
-    return schema
-
-
-def _glob(name: object) -> str | None:
-    return None if name is None else check_text("name", name)
-
-
-def _warn_of_versions(noun: str, name: str, asked: int | None, made: int) -> None:
-    if asked is None and made > 1:
-        warn(f"{noun} {name} was there: this is version {made}, which its name alone now means")
-
-
-def _version(version: object) -> int:
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InvalidArgument(f"version={version!r} is refused: versions are whole numbers from 1")
-    return version
-
-
-def _maybe_version(version: object) -> int | None:
-    """None stands for the newest."""
-    return None if version is None else _version(version)
-
-
-def _check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:
-    ignored = {"description", "tags", "location", "started"}
-    differing = {
-        field: {
-            "declared": _shown(field, getattr(found, field)),
-            "wanted": _shown(field, getattr(wanted, field)),
-        }
-        for field in msgspec.structs.asdict(wanted)
-        if field not in ignored and getattr(found, field) != getattr(wanted, field)
-    }
-    if differing:
-        told = "; ".join(f"{k} is {v['declared']!r}, not {v['wanted']!r}" for k, v in differing.items())
-        raise DefinitionMismatch(
-            f"feature group {found.ref} is declared otherwise: {told}",
-            hint="use get_feature_group, or another version",
-            details={"differing": differing},
-        )

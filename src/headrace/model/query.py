@@ -19,6 +19,10 @@ Instant = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 """A time that crosses the wire says its zone."""
 
 
+ENTITIES = ""
+"""A root that is no group: the rows that the caller sends."""
+
+
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     """A feature group (`weather@v1`), newest or pinned to one snapshot of its table.
 
@@ -73,7 +77,7 @@ know(Query)
 
 def groups_of(query: Query) -> list[str]:
     """References of every group in the query, the root first, each once."""
-    found = [query.source.group]
+    found = [] if query.source.group == ENTITIES else [query.source.group]
     for step in query.steps:
         if isinstance(step, Join):
             found += groups_of(step.right)

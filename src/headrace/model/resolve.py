@@ -16,7 +16,7 @@ from headrace.model.coerce import coerce
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.expression import Condition, Ref, columns_of
 from headrace.model.feed import FEED_FIELDS
-from headrace.model.query import Filter, How, Join, Limit, Query, Select, Source
+from headrace.model.query import ENTITIES, Filter, How, Join, Limit, Query, Select, Source
 from headrace.model.types import key_family
 
 
@@ -193,13 +193,14 @@ def _bind_result(state: Resolved, condition: Condition) -> Bound:
 
 
 def _place_in_result(state: Resolved, ref: Ref) -> Place:
+    where = "the spine" if state.root.source.group == ENTITIES else "the query"
     if ref.group is None:
         for field in state.fields:
             if field.name == ref.name:
                 return field.place
         if ref.name in state.root.schema.names:
             return Place(0, ref.name)
-        raise unknown_column("the query", [ref.name], [f.name for f in state.fields])
+        raise unknown_column(where, [ref.name], [f.name for f in state.fields])
     sides = [i for i, side in enumerate(state.sides) if side.definition.ref == ref.group]
     if len(sides) > 1:
         raise InvalidArgument(
@@ -207,7 +208,7 @@ def _place_in_result(state: Resolved, ref: Ref) -> Place:
             hint='name the column of the result: query["prefix_column"]',
         )
     if not sides:
-        raise unknown_column("the query", [f"{ref.group}.{ref.name}"], [f.name for f in state.fields])
+        raise unknown_column(where, [f"{ref.group}.{ref.name}"], [f.name for f in state.fields])
     return _place_in(state.sides[sides[0]], sides[0], ref)
 
 

@@ -6,17 +6,18 @@ import datetime as dt
 from collections.abc import Callable
 
 import msgspec
+import pyarrow as pa
 
 from headrace.errors import InvalidArgument, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Group, GroupDefinition
-from headrace.model.query import Join, Query, Source, Step
+from headrace.model.query import ENTITIES, Join, Query, Source, Step
 
 
 def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
     """The query with a snapshot's number in every source, and the snapshots; a table without any stays open."""
-    found = snapshot(query.source)
+    found = None if query.source.group == ENTITIES else snapshot(query.source)
     source = query.source
     if found is not None:
         source = Source(source.group, snapshot=found.version, since=source.since)
@@ -32,17 +33,23 @@ def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Qu
 
 
 def groups_at(
-    tables: dict[str, tuple[GroupDefinition, DeltaLog]], snapshots: dict[Source, Snapshot]
+    tables: dict[str, tuple[GroupDefinition, DeltaLog]],
+    snapshots: dict[Source, Snapshot],
+    spine: pa.Schema | None,
 ) -> dict[str, Group]:
-    """Each group with the columns of the newest of its snapshots that are read."""
+    """Each group with the columns of the newest of its snapshots that are read, and the rows given as a group."""
     newest: dict[str, Snapshot] = {}
     for source, snapshot in snapshots.items():
         if source.group not in newest or newest[source.group].version < snapshot.version:
             newest[source.group] = snapshot
-    return {
+    groups = {
         ref: Group(definition, newest[ref].schema if ref in newest else None)
         for ref, (definition, _) in tables.items()
     }
+    if spine is not None:
+        # A name that no group can have: whatever it is joined with is another one.
+        groups[ENTITIES] = Group(GroupDefinition(name="the spine", version=0, primary_key=()), spine)
+    return groups
 
 
 def snapshot_of(
@@ -87,7 +94,7 @@ def _changes(source: Source, definition: GroupDefinition, log: DeltaLog, until: 
 
 
 def snapshots_of(query: Query) -> dict[str, int]:
-    found = {query.source.group: query.source.snapshot or 0}
+    found = {} if query.source.group == ENTITIES else {query.source.group: query.source.snapshot or 0}
     for step in query.steps:
         if isinstance(step, Join):
             for ref, version in snapshots_of(step.right).items():

@@ -27,7 +27,7 @@ from headrace.formats.delta import DeltaLog
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.expression_sql import identifier
 from headrace.model.name import parse_reference
-from headrace.model.query import Query, Source, groups_of
+from headrace.model.query import ENTITIES, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import Resolved, check_labels, resolve
 from headrace.planning.duckdb_sql import (
@@ -85,6 +85,8 @@ class Reader:
             query, labels = view.query, view.labels
         if query is None:
             raise InvalidArgument("a read needs a query or a feature view")
+        if query.source.group == ENTITIES and request.spine_schema is None:
+            raise InvalidArgument("a read whose rows are given needs their columns")
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
         tables = self._tables(query, request.locations)
@@ -92,7 +94,7 @@ class Reader:
             pinned, snapshots = pin(
                 query, lambda source: snapshot_of(source, *tables[source.group], as_of, now)
             )
-        resolved = resolve(pinned, groups_at(tables, snapshots))
+        resolved = resolve(pinned, groups_at(tables, snapshots, _spine(request)))
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
         locations = {ref: definition.location for ref, (definition, _) in tables.items()}
@@ -184,10 +186,10 @@ class Reader:
             raise InvalidArgument("the read is not prepared: it names no query")
         tables = self._tables(request.query, request.locations)
         pinned, found = pin(request.query, lambda source: pinned_snapshot(source, *tables[source.group]))
-        return self._make(request, resolve(pinned, groups_at(tables, found)), found)
+        return self._make(request, resolve(pinned, groups_at(tables, found, _spine(request))), found)
 
     def _make(self, request: ReadRequest, resolved: Resolved, snapshots: dict[Source, Snapshot]) -> Planned:
-        plan = make_plan(request, resolved, _schema(request.spine_schema))
+        plan = make_plan(request, resolved, _spine(request))
         # An empty table without a snapshot is scanned by nobody: its read is refused when it is run.
         scanned = {side: snapshots.get(resolved.sides[side].source) for side in plan.scans}
         planned = Planned(plan, {side: s for side, s in scanned.items() if s is not None}, self._keys)
@@ -332,7 +334,8 @@ class Running:
     @contextlib.contextmanager
     def _ending(self) -> Iterator[None]:
         try:
-            with self._reader.told(side.definition for side in self._plan.resolved.sides):
+            sides = self._plan.resolved.sides
+            with self._reader.told(s.definition for s in sides if s.source.group != ENTITIES):
                 yield
         finally:
             self._session.close()
@@ -362,8 +365,9 @@ class Running:
         return facts, program
 
 
-def _schema(ipc: bytes | None) -> pa.Schema | None:
+def _spine(request: ReadRequest) -> pa.Schema | None:
+    """The columns of the rows that the caller will send."""
     try:
-        return None if ipc is None else read_schema(ipc)
+        return None if request.spine_schema is None else read_schema(request.spine_schema)
     except (pa.ArrowException, OSError) as error:
         raise InvalidArgument(f"the spine's schema cannot be read: {error}") from None
