@@ -21,7 +21,7 @@ PUBLIC: dict[str, set[str]] = {
         "filter", "join", "as_of", "history", "restore", "changes", "set_tags",
     },
     "FeatureView": {
-        "name", "version", "labels", "features", "query", "tags", "description", "training_data", "batch_data", "explain",
+        "name", "version", "labels", "features", "query", "tags", "description", "training_data", "train_test_split", "train_validation_test_split", "batch_data", "explain",
     },
     "Query": {"select", "filter", "limit", "join", "as_of", "read", "explain", "schema"},
     "Column": {"isin", "like", "is_null", "is_not_null", "is_nan"},

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+import pyarrow as pa
+
 from headrace.client.frame import Frame, to_table
 from headrace.client.options import EngineName, KnownAt, point_in_time
 from headrace.client.query import Query
 from headrace.client.result import Result, prepare
+from headrace.client.split import parts, split
 from headrace.model.definition import ViewDefinition, write_schema
 from headrace.model.duration import Duration, Time
 from headrace.model.name import parse_reference
@@ -124,6 +127,80 @@ class FeatureView:
         )
         return self._result("batch", options, spine)
 
+    def train_test_split(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        spine: Frame | None = None,
+        event_time: str | None = None,
+        as_of: Time | None = None,
+        known_at: KnownAt = None,
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        engine: EngineName | None = None,
+        test_size: float | None = None,
+        test_start: Time | None = None,
+        seed: int = 0,
+        stratify: str | None = None,
+    ) -> tuple[Result, Result]:
+        """Training data in two parts, of the same snapshots: to train with, and to test.
+
+        Args:
+            test_size: the part of the rows to test with, such as 0.2. The same `seed` draws the same rows.
+            test_start: instead, test with the rows from that event time on.
+            stratify: a column, of whose values each part has about as large a share.
+        """
+        options = point_in_time(
+            start=start,
+            end=end,
+            event_time=event_time,
+            as_of=as_of,
+            known_at=known_at,
+            max_age=max_age,
+            min_age=min_age,
+            engine=engine,
+        )
+        train, test = self._split(
+            options, spine, {"test_size": test_size}, {"test_start": test_start}, seed, stratify
+        )
+        return train, test
+
+    def train_validation_test_split(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        spine: Frame | None = None,
+        event_time: str | None = None,
+        as_of: Time | None = None,
+        known_at: KnownAt = None,
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        engine: EngineName | None = None,
+        validation_size: float | None = None,
+        test_size: float | None = None,
+        validation_start: Time | None = None,
+        test_start: Time | None = None,
+        seed: int = 0,
+        stratify: str | None = None,
+    ) -> tuple[Result, Result, Result]:
+        """Training data in three parts; see `train_test_split`. By time, validation comes before the test."""
+        options = point_in_time(
+            start=start,
+            end=end,
+            event_time=event_time,
+            as_of=as_of,
+            known_at=known_at,
+            max_age=max_age,
+            min_age=min_age,
+            engine=engine,
+        )
+        sizes = {"validation_size": validation_size, "test_size": test_size}
+        starts = {"validation_start": validation_start, "test_start": test_start}
+        train, validation, test = self._split(options, spine, sizes, starts, seed, stratify)
+        return train, validation, test
+
     def explain(
         self,
         start: Time | None = None,
@@ -151,11 +228,23 @@ class FeatureView:
         schema = None if spine is None else write_schema(to_table(spine).schema)
         return self._backend.explain(self._request("training", options, schema))
 
+    def _split(
+        self,
+        options: PointInTime,
+        spine: Frame | None,
+        sizes: dict[str, float | None],
+        starts: dict[str, Time | None],
+        seed: int,
+        stratify: str | None,
+    ) -> tuple[Result, ...]:
+        table, schema = _spine(spine)
+        request = self._request("training", options, schema)
+        return split(self._backend, request, table, parts(request, sizes, starts, seed, stratify))
+
     def _result(
         self, kind: Literal["training", "batch"], options: PointInTime, spine: Frame | None
     ) -> Result:
-        table = None if spine is None else to_table(spine).replace_schema_metadata(None)
-        schema = None if table is None else write_schema(table.schema)
+        table, schema = _spine(spine)
         return prepare(self._backend, self._request(kind, options, schema), table)
 
     def _request(
@@ -165,3 +254,11 @@ class FeatureView:
 
     def __repr__(self) -> str:
         return f"FeatureView({self._definition.ref}, labels={list(self.labels)})"
+
+
+def _spine(frame: Frame | None) -> tuple[pa.Table | None, bytes | None]:
+    """A spine and its schema as they are sent."""
+    if frame is None:
+        return None, None
+    table = to_table(frame).replace_schema_metadata(None)
+    return table, write_schema(table.schema)

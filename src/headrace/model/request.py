@@ -45,6 +45,18 @@ class PointInTime(msgspec.Struct, frozen=True, omit_defaults=True):
         _check_times(start=self.start, end=self.end, as_of=self.as_of, known_at=self.known_at)
 
 
+class Share(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A share of the rows, drawn by `seed`: of rows in random order, those from `low` until `high`, in parts of all.
+
+    The rows of each value of the column `stratify` are drawn for themselves.
+    """
+
+    low: float
+    high: float
+    seed: Int64 = 0
+    stratify: str | None = None
+
+
 class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A read: of a `query` given by value, or of a `view` (`delays@v1`).
 
@@ -59,6 +71,7 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     view: str | None = None
     labels: tuple[str, ...] = ()
     point_in_time: PointInTime = PointInTime()
+    share: Share | None = None
     latest: bool = False
     limit: Int64 | None = None
     spine_schema: bytes | None = None

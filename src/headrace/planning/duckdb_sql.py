@@ -17,8 +17,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from headrace.model.duration import to_micros
-from headrace.model.expression_sql import condition_sql, identifier
+from headrace.model.expression_sql import condition_sql, identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
+from headrace.model.request import Share
 from headrace.model.resolve import Place, Side
 from headrace.planning.plan import Lookup, Plan
 
@@ -63,6 +64,9 @@ def spine_columns(plan: Plan) -> list[str]:
     """The spine's columns that the engine must see: keys, and what filters read."""
     places = [left for lookup in plan.lookups for left, _ in lookup.on]
     places += [place for bound in plan.filters for place in bound.places.values()]
+    if plan.share is not None:
+        named = [*plan.resolved.root.definition.primary_key, plan.share.stratify]
+        places += [Place(0, name) for name in named if name is not None]
     return list(dict.fromkeys(p.column for p in places if plan.from_spine(p)))
 
 
@@ -111,11 +115,16 @@ class _Renderer:
         columns += [self._value(place) for o in self.plan.outputs if (place := o.place) is not None]
         columns += [self._ambiguity(i) for i in self.ambiguous]
         where = self._where()
-        query = f"SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(columns))} FROM {root}{joins}"
+        named = [f"{c} AS c{i}" for i, c in enumerate(columns)]
+        if self.plan.share is not None:
+            named += [f"{self._draw()} AS draw", f"{self._stratum(self.plan.share)} AS stratum"]
+        query = f"SELECT {', '.join(named)} FROM {root}{joins}"
         if where:
             query += f" WHERE {' AND '.join(where)}"
+        if self.plan.share is not None:
+            query = _share(self.plan.share, query, [f"c{i}" for i in range(len(columns))])
         if self.plan.spine:
-            query += " ORDER BY r.n"
+            query += " ORDER BY c0"
         if self.plan.feed:
             # Of one commit first what it takes away: applied in this order, a row replaced is there afterwards.
             version, change = (self._value(Place(0, name)) for name in (COMMIT_VERSION, CHANGE_TYPE))
@@ -123,6 +132,31 @@ class _Renderer:
         if self.plan.limit is not None:
             query += f" LIMIT {self.plan.limit}"
         return Program(tuple(stages), query, tuple(outputs), self.ambiguous)
+
+    def _draw(self) -> str:
+        """A text that puts the rows in random order: of what identifies a row, each part with its length before it."""
+        root, share = self.plan.resolved.root, self.plan.share
+        assert share is not None
+        keys = [Place(0, key) for key in root.definition.primary_key]
+        if self.plan.spine is not None:
+            keys = [place for place in keys if self.plan.from_spine(place)]
+        texts = [self._text(place) for place in keys] + (["r.t::VARCHAR"] if self.plan.timed else [])
+        if self.plan.spine is not None and not keys:
+            texts.append("r.n::VARCHAR")
+        parts = [f"coalesce(length({t}) || ':' || {t}, '-')" for t in texts]
+        return f"md5(concat({', '.join([text(f'{share.seed}/'), *parts])}))"
+
+    def _stratum(self, share: Share) -> str:
+        if share.stratify is None:
+            return "true"
+        output = next(o for o in self.plan.outputs if o.name == share.stratify)
+        return self._value(Place(0, output.name) if output.place is None else output.place)
+
+    def _text(self, place: Place) -> str:
+        value, kind = self._value(place), self.plan.resolved.type_of(place)
+        if pa.types.is_timestamp(kind):
+            return f"epoch_us({value})::VARCHAR"
+        return f"hex({value})" if pa.types.is_binary(kind) else f"{value}::VARCHAR"
 
     def _where(self) -> list[str]:
         """What drops rows of the result.
@@ -217,6 +251,14 @@ class _Renderer:
         if self.staged:
             return f"coalesce(j{side}.a, false)"
         return f"coalesce(s{side}.ambiguous AND {self._found(self.lookups[side])}, false)"
+
+
+def _share(share: Share, query: str, columns: list[str]) -> str:
+    """The rows whose place in the order of `draw` is in the share."""
+    names, window = ", ".join(columns), "PARTITION BY stratum"
+    place = f"row_number() OVER ({window} ORDER BY draw, {names}) - 0.5 AS place"
+    placed = f"SELECT {names}, {place}, count(*) OVER ({window}) AS total FROM ({query})"
+    return f"SELECT {names} FROM ({placed}) WHERE place >= {share.low!r} * total AND place < {share.high!r} * total"
 
 
 def _is_asof(lookup: Lookup) -> bool:

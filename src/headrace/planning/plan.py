@@ -9,21 +9,19 @@ from typing import Literal
 
 import pyarrow as pa
 
-from headrace.errors import InvalidArgument, NameClash, SchemaMismatch, UnknownColumn
+from headrace.errors import InvalidArgument, NameClash, UnknownColumn
 from headrace.model.age import check_ages
 from headrace.model.duration import UNLIMITED, from_micros, to_micros
 from headrace.model.expression import And, Compare, Condition, Ref, Value, columns_of
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.query import How
-from headrace.model.request import PointInTime, ReadRequest
+from headrace.model.request import PointInTime, ReadRequest, Share
 from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types, refit
 from headrace.model.types import TIMESTAMP
+from headrace.planning.spine import ENTITY_TIME, Spine, make_spine
 
 Kind = Literal["point in time", "plain"]
 Cut = Literal["spine time"] | dt.datetime
-
-ENTITY_TIME = "event_timestamp"
-"""The spine's time column by Feast's convention."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,14 +46,6 @@ class Lookup:
     def hopeless(self) -> bool:
         """No row can be old enough and young enough at once: limits set in different places may be so."""
         return self.max_age is not None and self.min_age > self.max_age
-
-
-@dataclasses.dataclass(frozen=True)
-class Spine:
-    """Rows that the caller sends. `time` is their event time; None where every row has the time of the call."""
-
-    schema: pa.Schema
-    time: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +80,7 @@ class Plan:
     start: dt.datetime | None = None
     end: dt.datetime | None = None
     latest: bool = False
+    share: Share | None = None
 
     @property
     def feed(self) -> bool:
@@ -115,7 +106,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
     check_ages("the call", "max_age", options.max_age, options.min_age)
     if options.start is not None and options.end is not None and options.start > options.end:
         raise InvalidArgument(f"start={options.start.isoformat()} is after end={options.end.isoformat()}")
-    spine = None if spine_schema is None else _spine(request, resolved, spine_schema)
+    spine = None if spine_schema is None else make_spine(request, resolved, spine_schema)
     if spine is not None:
         resolved = dataclasses.replace(resolved, filters=refit(resolved.filters, spine.schema))
     timed = request.kind != "query" or resolved.root.definition.event_time is not None
@@ -144,6 +135,8 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
     if now is not None:
         outputs = _show_call_time(outputs, resolved)
     needed = _needed(resolved, outputs)
+    if request.share is not None and spine is None:
+        needed += [Place(0, column) for column in resolved.root.definition.identity]
     lookups = tuple(_lookups(request, resolved, spine, needed, timed))
     used = {lookup.side for lookup in lookups}
     scans = {
@@ -182,50 +175,23 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         start=options.start,
         end=options.end,
         latest=request.latest,
+        share=None if request.share is None else _checked_share(request.share, outputs, resolved),
     )
 
 
-def _spine(request: ReadRequest, resolved: Resolved, schema: pa.Schema) -> Spine:
-    names = list(schema.names)
-    folded = [n.casefold() for n in names]
-    if len(set(folded)) < len(folded):
-        twice = sorted({n for n in names if folded.count(n.casefold()) > 1})
-        raise NameClash(f"spine: columns are equal, or differ by case alone: {', '.join(map(repr, twice))}")
-    if not names:
-        raise InvalidArgument("spine: there are no columns")
-    root_time = resolved.root.definition.event_time
-    time = request.point_in_time.event_time
-    if time is not None and time not in names:
-        raise UnknownColumn(
-            f"spine has no column {time!r} for event_time", hint=f"it has {', '.join(names[:20])}"
+def _checked_share(share: Share, outputs: tuple[Output, ...], resolved: Resolved) -> Share:
+    """Raises InvalidArgument for a share of rows that nobody can tell again, or of a column that is not there."""
+    if resolved.limit is not None:
+        raise InvalidArgument(
+            "rows with a limit cannot be split, because it keeps any of them",
+            hint="leave the limit out of the view",
         )
-    if time is None:
-        stamps = [f.name for f in schema if pa.types.is_timestamp(f.type)]
-        if root_time in names:
-            time = root_time
-        elif root_time is None:
-            time = ENTITY_TIME if ENTITY_TIME in names else stamps[0] if len(stamps) == 1 else None
-            if time is None and len(stamps) > 1:
-                raise InvalidArgument(
-                    f"spine has several times: {', '.join(stamps)}", hint="say which with event_time="
-                )
-    if time is None:
-        if request.kind == "training":
-            raise InvalidArgument(
-                f"spine has no event time; {resolved.root.definition.ref} calls it {root_time!r}",
-                hint="add the column, or say which it is with event_time=",
-            )
-        return Spine(schema, None)
-    kind = schema.field(time).type
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind)):
-        raise SchemaMismatch(
-            f"spine: event time {time!r} is {kind}",
-            hint="make it a timestamp; naive times are UTC",
-            details={
-                "problems": [{"code": "SCHEMA_MISMATCH", "column": time, "message": f"{time!r} is {kind}"}]
-            },
-        )
-    return Spine(schema, time)
+    if not 0 <= share.low < share.high <= 1:
+        raise InvalidArgument(f"there is no share of the rows from {share.low} to {share.high}")
+    if share.stratify is not None and share.stratify not in [o.name for o in outputs]:
+        names = ", ".join(o.name for o in outputs[:20])
+        raise UnknownColumn(f"stratify: the result has no column {share.stratify!r}", hint=f"it has {names}")
+    return share
 
 
 def _outputs(request: ReadRequest, resolved: Resolved, spine: Spine | None) -> tuple[Output, ...]:

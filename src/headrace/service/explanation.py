@@ -23,6 +23,11 @@ def explain(prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot]) -> s
     lines += [f"then keep rows where {describe(f.condition)}" for f in plan.filters]
     if plan.latest:
         lines.append("newest row of each key")
+    if plan.share is not None:
+        of = f" of each {plan.share.stratify}" if plan.share.stratify is not None else ""
+        lines.append(
+            f"of the rows{of}, drawn by seed {plan.share.seed}, from {plan.share.low:.0%} to {plan.share.high:.0%}"
+        )
     if plan.limit is not None:
         lines.append(f"at most {plan.limit} rows")
     if len(plan.lookups) > CHAINED_LOOKUPS:

@@ -155,7 +155,7 @@ class Reader:
         """Into how many streams the read can be split without running anything twice."""
         planned = self._planned(prepared.request)
         plan = planned.plan
-        if plan.spine is not None or plan.lookups or plan.limit is not None or plan.latest or plan.feed:
+        if plan.spine or plan.lookups or plan.limit is not None or plan.latest or plan.feed or plan.share:
             return 1
         if planned.found(0) is not None:
             return 1
@@ -200,7 +200,7 @@ class Reader:
     def known(self, planned: Planned) -> pa.Table | None:
         """The result, where it needs no engine: rows of one table that the index knows one by one."""
         plan = planned.plan
-        if plan.spine or plan.lookups or plan.latest or plan.filters or plan.start or plan.end:
+        if plan.spine or plan.lookups or plan.latest or plan.share or plan.filters or plan.start or plan.end:
             return None
         found = planned.found(0)
         if found is None or found.exact is None or any(o.place is None for o in plan.outputs):
