@@ -53,6 +53,8 @@ Action = Literal[
     "delete_view",
     "delete_rows",
     "restore",
+    "compact",
+    "vacuum",
     "history",
     "outcome",
     "explain",
@@ -105,6 +107,12 @@ class Backend(Protocol):
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         """Commit the table as it was at a snapshot. Raises SnapshotNotFound, Conflict, OutcomeUnknown."""
+
+    def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
+        """Put the rows of small files into large ones. Raises UnknownColumn, InvalidArgument, Conflict."""
+
+    def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
+        """Remove the files that no snapshot of the last hours needs, or only list them."""
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         """Newest first."""
@@ -189,6 +197,17 @@ class Restore(msgspec.Struct, frozen=True):
     idempotency_key: str
 
 
+class Compact(msgspec.Struct, frozen=True):
+    ref: str
+    zorder: tuple[str, ...]
+
+
+class Vacuum(msgspec.Struct, frozen=True):
+    ref: str
+    retention_hours: Int64
+    dry_run: bool
+
+
 class History(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: str
     limit: Int64 | None = None
@@ -222,7 +241,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, Restore, History, Outcome)
-know(InsertCommand, ReadCommand, ErrorBody)
+know(Compact, Vacuum, InsertCommand, ReadCommand, ErrorBody)
 
 
 def encode(struct: object) -> bytes:

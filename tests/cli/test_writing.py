@@ -237,3 +237,19 @@ def test_a_view_is_deleted_and_a_broken_one_hides_no_others(
     assert on_own("fv", "delete", "broken@v1").out == "deleted broken@v1\n"
     assert on_own("fv", "delete", "broken@v1").code == 3
     assert [view["name"] for view in on_own("fv", "list", "--json").json] == ["good"]
+
+
+def test_upkeep(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
+    group = own.create_feature_group("small", primary_key=["id"])
+    for number in range(3):
+        group.insert([{"id": number, "x": number}], mode="append")
+    assert on_own("fg", "vacuum", "small").lines == ["small@v1: 0 files that --remove would remove"]
+    assert on_own("fg", "compact", "small", "--zorder", "x,id").lines == ["small@v1 at snapshot 3: compacted"]
+    assert on_own("fg", "compact", "small").lines == ["small@v1 at snapshot 3: no small files"]
+    assert on_own("fg", "compact", "small", "--json").json["operation"] == "NONE"
+    assert on_own("fg", "compact", "small", "--zorder", "y").code == 2
+    listed = on_own("fg", "vacuum", "small", "--retention-hours", "0", "--json").json
+    assert (listed["feature_group"], listed["removed"], len(listed["files"])) == ("small@v1", False, 3)
+    removed = on_own("fg", "vacuum", "small", "--retention-hours", "0", "--remove")
+    assert removed.lines == [*listed["files"], "small@v1: 3 files removed"]
+    assert group.read().to_arrow().num_rows == 3

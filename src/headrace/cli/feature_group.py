@@ -193,6 +193,52 @@ def history(
         print_text("nothing was inserted yet")
 
 
+@app.command("compact")
+@on_store
+def compact(
+    target: Target,
+    name: Name,
+    zorder: Annotated[
+        list[str] | None, typer.Option(help="Columns whose like values come into the same files: a,b.")
+    ] = None,
+) -> None:
+    """Put the rows of small files into large ones; no row changes."""
+    with target.connect() as fs:
+        group = _get(fs, name)
+        commit = group.compact(zorder=_columns(zorder or []))
+        ref = reference(group.name, group.version)
+    if target.json:
+        print_json({"feature_group": ref, **_commit(commit)})
+    else:
+        did = "no small files" if commit.operation == "NONE" else "compacted"
+        print_text(f"{ref} at snapshot {commit.snapshot}: {did}")
+
+
+@app.command("vacuum")
+@on_store
+def vacuum(
+    target: Target,
+    name: Name,
+    retention_hours: Annotated[
+        int, typer.Option(help="Keep what snapshots of so many hours need.", min=0)
+    ] = 168,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the files; without it, only list them.")
+    ] = False,
+) -> None:
+    """List, or remove, the files that no snapshot of the last hours needs."""
+    with target.connect() as fs:
+        group = _get(fs, name)
+        files = group.vacuum(retention_hours=retention_hours, dry_run=not remove)
+        ref = reference(group.name, group.version)
+    if target.json:
+        print_json({"feature_group": ref, "removed": remove, "files": files})
+    else:
+        for file in files:
+            print_text(file)
+        print_text(f"{ref}: {len(files)} files {'removed' if remove else 'that --remove would remove'}")
+
+
 @app.command("delete")
 @on_store
 def delete(

@@ -277,6 +277,36 @@ class FeatureGroup:
         """
         return self._backend.restore(self._ref, check_snapshot(snapshot), _write_key(idempotency_key))
 
+    def compact(self, *, zorder: Sequence[str] = ()) -> Commit:
+        """Put the rows of small files into large ones, in a commit that changes no row; none where there are none.
+
+        Args:
+            zorder: columns: rows alike in them come into the same files, so that filters on them read fewer.
+
+        Raises:
+            UnknownColumn, InvalidArgument. Conflict: others kept changing the files; try again.
+        """
+        if isinstance(zorder, str):
+            raise InvalidArgument(
+                f"zorder takes several names, not {zorder!r}", hint="put the name into a list"
+            )
+        return self._backend.compact(self._ref, check_names(zorder))
+
+    def vacuum(self, *, retention_hours: int = 168, dry_run: bool = True) -> list[str]:
+        """Remove the files that no snapshot of the last hours needs, and give their paths in the table's folder.
+
+        Older snapshots can then no longer be read, restored, or followed by `changes`. What a reader or a writer has
+        begun to use stays as long as it takes less than these hours.
+
+        Args:
+            dry_run: remove nothing, and only tell.
+        """
+        if not isinstance(retention_hours, int) or isinstance(retention_hours, bool) or retention_hours < 0:
+            raise InvalidArgument(f"retention_hours={retention_hours!r} is no number of hours")
+        if not isinstance(dry_run, bool):
+            raise InvalidArgument(f"dry_run={dry_run!r} is neither True nor False")
+        return self._backend.vacuum(self._ref, retention_hours, dry_run)
+
     def changes(
         self, since: int, until: int | None = None, *, columns: Sequence[str] | None = None
     ) -> Result:

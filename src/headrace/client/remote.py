@@ -43,7 +43,7 @@ _VIEW, _VIEWS = Decoder(ViewDefinition), Decoder(list[ViewDefinition])
 _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
-_TEXT, _NOTHING = Decoder(str), Decoder(None)
+_TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
 # What does not tell whether the service did what it was asked.
 _UNCERTAIN = (Unavailable, Cancelled, InternalError, OutcomeUnknown)
@@ -110,6 +110,12 @@ class RemoteBackend:
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         return self._written("restore", protocol.Restore(ref, snapshot, idempotency_key))
+
+    def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
+        return self._ask("compact", protocol.Compact(ref, zorder), _COMMIT)
+
+    def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
+        return self._ask("vacuum", protocol.Vacuum(ref, retention_hours, dry_run), _TEXTS)
 
     def _written(self, action: protocol.Action, body: protocol.DeleteRows | protocol.Restore) -> Commit:
         try:

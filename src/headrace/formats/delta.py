@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,28 +19,35 @@ from headrace.errors import (
     Conflict,
     CorruptTable,
     SnapshotNotFound,
-    Unsupported,
 )
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_entry import (
     check_entries,
-    data_path,
     follow,
     has_entries,
     lost_file,
     stamp,
-    uniqueness,
 )
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
-from headrace.formats.delta_write import WRITE_ID, Write, commit_of, properties, unsliced
+from headrace.formats.delta_snapshot import snapshot_of
+from headrace.formats.delta_write import (
+    SAME_ROWS,
+    WRITE_ID,
+    Write,
+    commit_of,
+    properties,
+    unsliced,
+)
 from headrace.formats.feed import Feed
 from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
-from headrace.model.types import stored_type
 
 _KEPT_SNAPSHOTS = 8
-_READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
+_COMPACTED_BYTES = 100 << 20
+_MOST_UPKEEP = 8
+"""Commits in a row that change no row, behind which is looked for what the last other one says of the rows."""
+
 _PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
 # A reader holds a row group for each of its threads: those of the wheel's own size, a million rows, take hundreds of
 # megabytes, and leave threads without work where a table has few of them. A dictionary of values that hardly repeat
@@ -112,6 +119,17 @@ class DeltaLog:
             newest = "nothing" if table is None else f"snapshots up to {table.version()}"
             raise SnapshotNotFound(f"there is no snapshot {version}: the table holds {newest}")
 
+    def whole_at(self, version: int) -> Snapshot:
+        """As `at`, but that also a snapshot of which a file is gone is not found."""
+        snapshot = self.at(version)
+        lost = lost_file(snapshot.files)
+        if lost is not None:
+            raise SnapshotNotFound(
+                f"snapshot {version} is no longer whole: {lost} is missing",
+                hint="a vacuum removes what only old snapshots need",
+            )
+        return snapshot
+
     def changes(self, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
         """The changes after a snapshot, up to another. Raises SnapshotNotFound, Unsupported."""
         with translated(self.uri):
@@ -143,6 +161,14 @@ class DeltaLog:
             if table.transaction_version(write_id) is None:
                 return None
         return next((commit_of(entry) for entry in self._log() if entry.get(WRITE_ID) == write_id), None)
+
+    def commit_after(self, version: int, write_id: str) -> Commit | None:
+        """The commit of a write among those after a snapshot."""
+        with self._lock, translated(self.uri):
+            table = self._refreshed()
+            entries = [] if table is None else self._entries(max(table.version() - version, 1))
+        found = next((e for e in entries if e.get(WRITE_ID) == write_id), None)
+        return None if found is None else commit_of(found)
 
     def _log(self) -> Iterator[dict[str, Any]]:
         """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""
@@ -252,15 +278,32 @@ class DeltaLog:
         alike = " AND ".join(_alike(rows.schema.field(c)) for c in exact)
         self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
 
-    def restore(self, snapshot: Snapshot, write: Write) -> None:
-        """Make the table what it was at a snapshot. Raises SnapshotNotFound if a file of it is gone."""
-        lost = lost_file(snapshot.files)
-        if lost is not None:
-            raise SnapshotNotFound(
-                f"snapshot {snapshot.version} is no longer whole: {lost} is missing",
-                hint="a vacuum removes what only old snapshots need",
+    def restore(self, snapshot: int, write: Write) -> None:
+        """Make the table what it was at a snapshot."""
+        self._base(write).restore(snapshot, commit_properties=properties(write))
+
+    def compact(self, zorder: Sequence[str], write: Write) -> bool:
+        """Put the rows of small files into large ones. False if there are none.
+
+        The wheel keeps the write's name in the entry alone, so that `committed` does not know it.
+        """
+        optimizer = self._base(write).optimize
+        options = {
+            "target_size": _COMPACTED_BYTES,
+            "writer_properties": _FILES,
+            "commit_properties": properties(write),
+        }
+        done = optimizer.z_order(zorder, **options) if zorder else optimizer.compact(**options)
+        return bool(done["numFilesRemoved"])
+
+    def vacuum(self, retention_hours: int, dry_run: bool) -> list[str]:
+        """Remove files that no snapshot of the last hours needs, also those of writes that were never committed."""
+        with translated(self.uri):
+            table = DeltaTable(self.uri, storage_options=self._options)
+            gone: list[str] = table.vacuum(
+                retention_hours, dry_run, enforce_retention_duration=False, full=True
             )
-        self._base(write).restore(snapshot.version, commit_properties=properties(write))
+            return sorted(gone)
 
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
         tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
@@ -315,8 +358,10 @@ class DeltaLog:
 
     def _snapshot(self, table: DeltaTable, version: int) -> Snapshot:
         if version not in self._kept:
-            entries = self._entries(table.version() - version + 1)
-            entry = next((e for e in entries if e["version"] == version), {})
+            entries = self._entries(table.version() - version + 1 + _MOST_UPKEEP)
+            entry = next(
+                (e for e in entries if e["version"] <= version and e.get("operation") not in SAME_ROWS), {}
+            )
             if table.version() != version:
                 try:
                     table = DeltaTable(self.uri, version=version, storage_options=self._options)
@@ -324,7 +369,7 @@ class DeltaLog:
                     raise SnapshotNotFound(
                         f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
                     ) from None
-            self._keep(_snapshot(table, self.uri, entry))
+            self._keep(snapshot_of(table, self.uri, entry))
         self._kept.move_to_end(version)
         return self._kept[version]
 
@@ -341,37 +386,3 @@ def _alike(field: pa.Field) -> str:
     if not pa.types.is_floating(field.type):
         return f"({t} IS NOT DISTINCT FROM {s})"
     return f"(({t} + 0.0 IS NOT DISTINCT FROM {s} + 0.0) OR (isnan({t}) AND isnan({s})))"
-
-
-def _check_readable(table: DeltaTable, uri: str) -> None:
-    features = set(table.protocol().reader_features or ())
-    strange = sorted(features - _READABLE_FEATURES)
-    mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
-    if strange or mapped:
-        raise Unsupported(
-            f"{uri} uses {', '.join(strange) or 'columnMapping'}, which Headrace does not read",
-            hint="rewrite the table without that feature",
-        )
-
-
-def _snapshot(table: DeltaTable, uri: str, entry: Mapping[str, Any]) -> Snapshot:
-    _check_readable(table, uri)
-    actions = pa.table(table.get_add_actions(flatten=True))
-    paths = [data_path(uri, path) for path in actions["path"].to_pylist()]
-    files = actions.set_column(actions.schema.get_field_index("path"), "path", pa.array(paths, pa.string()))
-    return Snapshot(
-        version=table.version(),
-        schema=_normal(pa.schema(table.schema().to_arrow())),
-        files=files,
-        partition_by=tuple(table.metadata().partition_columns),
-        unique=uniqueness(files, entry),
-    )
-
-
-def _normal(schema: pa.Schema) -> pa.Schema:
-    """The table's schema in the types that Headrace stores, nullability apart."""
-    fields = []
-    for field in schema:
-        naive = pa.types.is_timestamp(field.type) and field.type.tz is None
-        fields.append(pa.field(field.name, field.type if naive else stored_type(field.type) or field.type))
-    return pa.schema(fields)

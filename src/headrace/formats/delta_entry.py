@@ -32,11 +32,13 @@ class _Add(msgspec.Struct, rename="camel"):
     modification_time: int
     partition_values: dict[str, str | None]
     stats: str | None = None
+    data_change: bool = True
     deletion_vector: Any = None
 
 
 class _Remove(msgspec.Struct, rename="camel"):
     path: str
+    data_change: bool = True
     deletion_vector: Any = None
 
 
@@ -161,9 +163,9 @@ def _apply(snapshot: Snapshot, actions: Sequence[_Action], uri: str) -> Snapshot
             return None
         files = pa.concat_tables([files, made]).combine_chunks()
     entry = next((a.commit_info for a in actions if a.commit_info), {})
-    return dataclasses.replace(
-        snapshot, version=snapshot.version + 1, files=files, unique=uniqueness(files, entry)
-    )
+    same = not any(x.data_change for x in touched)
+    unique = snapshot.unique if same else uniqueness(files, entry)
+    return dataclasses.replace(snapshot, version=snapshot.version + 1, files=files, unique=unique)
 
 
 def _facts(add: _Add, uri: str) -> dict[str, Any]:

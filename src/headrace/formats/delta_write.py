@@ -17,6 +17,8 @@ WRITE_ID = "headrace.write"
 WRITE_PREFIX = "headrace/"
 """What a write's id is made of, before the caller's key."""
 UNIQUE = "headrace.unique"
+SAME_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+"""Operations, in Delta's words, whose commits change no row."""
 UPDATED = "headrace.updated"
 _DELETED = "headrace.deleted"
 

@@ -85,6 +85,18 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 know(GroupDefinition, ViewDefinition, Commit)
 
 
+def nothing(snapshot: int) -> Commit:
+    """The answer to a write that changes nothing and so commits nothing; -1 where there is no snapshot yet."""
+    return Commit(
+        snapshot=snapshot,
+        timestamp=dt.datetime.now(dt.UTC),
+        operation="NONE",
+        rows_inserted=0,
+        rows_updated=0,
+        rows_deleted=0,
+    )
+
+
 def write_schema(schema: pa.Schema) -> bytes:
     return bytes(schema.serialize())
 

@@ -60,12 +60,15 @@ def snapshot_of(
         raise InvalidArgument(
             f"{time.isoformat()} is in the future: no snapshot is of then", hint="leave it out for the newest"
         )
+    found: Snapshot | None
     try:
-        found = log.newest() if source.snapshot is None and time is None else None
-        if source.snapshot is not None:
-            found = log.at(source.snapshot)
-        elif time is not None:
-            found = log.at(log.version_at(time))
+        version = log.version_at(time) if source.snapshot is None and time is not None else source.snapshot
+        if version is None:
+            found = log.newest()
+        elif source.since is None:
+            found = log.whole_at(version)
+        else:
+            found = log.at(version)  # a feed looks at files of its own
         return found if found is None else _changes(source, definition, log, found)
     except SnapshotNotFound as error:
         raise SnapshotNotFound(f"{source.group}: {error.message}", hint=error.hint) from None

@@ -39,6 +39,7 @@ from headrace.protocol import InsertMode
 from headrace.registry.registry import Registry
 from headrace.service.ingest import declared_schema
 from headrace.service.reading import Reader, Running
+from headrace.service.upkeep import compact, vacuum
 from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
 
@@ -176,6 +177,16 @@ class ProjectStore:
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key)
         return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
+
+    def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return compact(definition, log, zorder)
+
+    def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return vacuum(log, retention_hours, dry_run)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:

@@ -16,7 +16,7 @@ from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write
 from headrace.model.coerce import coerce
-from headrace.model.definition import Commit, GroupDefinition
+from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.expression import And, Compare, Condition, IsIn, Or, Ref, Value, columns_of, to_value
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
@@ -62,7 +62,7 @@ class Writer:
                     spool.add(intake.fit(batch))
             table = spool.table(intake.schema)
             if table.num_rows == 0:
-                return self._nothing(snapshot)
+                return nothing(-1 if snapshot is None else snapshot.version)
             if mode == "append":
                 return self._tried(lambda newest: self._append_once(newest, table, write_id))
             self._check_unique(table)
@@ -246,7 +246,7 @@ class Writer:
                     spool.add(batch)
             victims = spool.table(found.schema).cast(pa.schema([snapshot.schema.field(c) for c in columns]))
             if victims.num_rows == 0:
-                return self._nothing(snapshot)
+                return nothing(-1 if snapshot is None else snapshot.version)
             exact = [c for c in columns if c not in identity]
             write = Write(write_id, identity, snapshot.unique, snapshot.version)
             return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, exact))
@@ -263,28 +263,17 @@ class Writer:
                 f"SELECT DISTINCT {names} FROM {_INCOMING} AS s SEMI JOIN {snapshot.relation()} AS t ON {on}"
             ).cast(keys.schema)
         if victims.num_rows == 0:
-            return self._nothing(snapshot)
+            return nothing(-1 if snapshot is None else snapshot.version)
         write = Write(write_id, tuple(keys.column_names), snapshot.unique, snapshot.version)
         return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, []))
 
     def _restore_once(self, newest: Snapshot | None, snapshot: int, write_id: str) -> Commit | None:
-        wanted = self._log.at(snapshot)
+        wanted = self._log.whole_at(snapshot)
         assert newest is not None  # or there was no snapshot
         if wanted.version == newest.version:
-            return self._nothing(newest)
+            return nothing(newest.version)
         write = Write(write_id, self._definition.identity, wanted.unique, newest.version)
-        return attempt(self._log, write, lambda: self._log.restore(wanted, write))
-
-    def _nothing(self, snapshot: Snapshot | None) -> Commit:
-        """The answer to a write that changes nothing and so commits nothing."""
-        return Commit(
-            snapshot=-1 if snapshot is None else snapshot.version,
-            timestamp=dt.datetime.now(dt.UTC),
-            operation="NONE",
-            rows_inserted=0,
-            rows_updated=0,
-            rows_deleted=0,
-        )
+        return attempt(self._log, write, lambda: self._log.restore(snapshot, write))
 
 
 def _twice(table: pa.Table) -> pa.RecordBatchReader:

@@ -1,0 +1,68 @@
+"""What keeps a table quick and small, and changes none of its rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError
+
+from headrace.errors import Conflict, InvalidArgument, UnknownColumn
+from headrace.formats.base import Snapshot
+from headrace.formats.delta import DeltaLog
+from headrace.formats.delta_failure import translate
+from headrace.formats.delta_write import WRITE_PREFIX, Write
+from headrace.model.definition import Commit, GroupDefinition, nothing
+from headrace.model.write_key import passing_key
+
+_ATTEMPTS = 5
+
+
+def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...]) -> Commit:
+    """Put the rows of small files into large ones; with `zorder`, those that are alike in these columns together.
+
+    It rests on the files that it reads, which the wheel sees to, and not on a snapshot: appends may come between.
+
+    Raises:
+        UnknownColumn, InvalidArgument: by which nothing can be ordered. Conflict: others kept changing the files.
+    """
+    for _ in range(_ATTEMPTS):
+        snapshot = log.newest()
+        if snapshot is None:
+            return nothing(-1)
+        _check_order(definition, snapshot, zorder)
+        write_id = f"{WRITE_PREFIX}{passing_key()}"
+        failure: Exception | None = None
+        changed = True
+        try:
+            changed = log.compact(zorder, Write(write_id, definition.identity, unique=None))
+        except Exception as error:  # which does not say whether the commit landed
+            failure = error
+        commit = log.commit_after(snapshot.version, write_id) if changed else nothing(snapshot.version)
+        if commit is not None:
+            return commit
+        if failure is not None and not isinstance(failure, CommitFailedError):
+            raise translate(failure, log.uri) from failure
+    raise Conflict(
+        f"{definition.ref}: other writers changed the files {_ATTEMPTS} times; nothing was compacted",
+        hint="try again",
+    )
+
+
+def vacuum(log: DeltaLog, retention_hours: int, dry_run: bool) -> list[str]:
+    """Remove, or only list, the files that no snapshot of the last hours needs, as paths in the table's folder."""
+    if not 0 <= retention_hours <= 24 * 366 * 100:
+        raise InvalidArgument(f"retention_hours={retention_hours} is refused")
+    return [] if log.newest() is None else log.vacuum(retention_hours, dry_run)
+
+
+def _check_order(definition: GroupDefinition, snapshot: Snapshot, zorder: tuple[str, ...]) -> None:
+    for name in zorder:
+        if name not in snapshot.schema.names:
+            raise UnknownColumn(
+                f"feature group {definition.ref} has no column {name!r}",
+                hint=f"it has {', '.join(snapshot.schema.names[:20])}",
+            )
+        if name in snapshot.partition_by or pa.types.is_nested(snapshot.schema.field(name).type):
+            what = "a partition's" if name in snapshot.partition_by else "nested"
+            raise InvalidArgument(f"{definition.ref} cannot be put in the order of {name!r}: it is {what}")
+    if len(set(zorder)) < len(zorder):
+        raise InvalidArgument(f"zorder names a column twice: {', '.join(zorder)}")
