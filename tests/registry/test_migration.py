@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +48,7 @@ def test_the_newest_migration_is_known() -> None:
 def test_the_migrations_make_the_tables(url: str) -> None:
     Registry.upgrade(url)
     config = migration.alembic_config()
+    config.stdout = io.StringIO()  # not that of the time when Alembic was imported, which may be closed
     database = Database(url)
     with database.writing() as connection:
         config.attributes["connection"] = connection
