@@ -27,6 +27,9 @@ SCHEMA = pa.schema({"id": pa.int64(), "value": pa.float64()})
 GARBAGE = [b"", b"garbage", b"\xff\x00{", b"[]", b"{}", b"null", b'{"type":"other"}']
 DELETE = {"ref": "numbers@v1", "idempotency_key": "k"}
 TIMED = {"name": "timed", "version": 0, "primary_key": ["id"], "event_time": "t"}
+NUMBERS = {"source": {"group": "numbers@v1"}}
+CHANGES = {"source": {"group": "numbers@v1", "since": 0}}
+HALF = {"low": 0.0, "high": 0.5}
 FIRST_REQUESTS = """
 import sys, threading
 import msgspec
@@ -66,6 +69,11 @@ for kind, body in bodies.items():
         thread.join()
 """
 DEEP = b'{"kind":"query","query":' + b'{"source":' * 100_000
+
+
+def joined(source: dict[str, Any]) -> dict[str, Any]:
+    """A query that joins a source, which must be no such one."""
+    return NUMBERS | {"steps": [{"step": "join", "right": {"source": source}, "prefix": "x_"}]}
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +274,32 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
         ("create_group", {"definition": TIMED | {"ttl": 1, "min_age": 2}}, hr.InvalidArgument),
         ("explain", {"kind": "query"}, hr.InvalidArgument),
         ("explain", {"kind": "query", "view": "none@v1"}, hr.NotFound),
+        ("explain", {"kind": "query", "query": {"source": {"group": ""}}}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": joined({"group": ""})}, hr.InvalidArgument),
+        (
+            "explain",
+            {"kind": "query", "query": joined({"group": "numbers@v1", "since": 0})},
+            hr.InvalidArgument,
+        ),
+        ("explain", {"kind": "query", "query": CHANGES, "latest": True}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": CHANGES, "share": HALF}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF, "latest": True}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF | {"low": 0.6}}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF | {"high": 2}}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF | {"stratify": "x"}}, hr.UnknownColumn),
+        (
+            "explain",
+            {"kind": "query", "query": {"source": {"group": "numbers@v1", "since": -7}}},
+            hr.InvalidArgument,
+        ),
+        ("create_view", {"name": "v", "version": 1, "query": {"source": {"group": ""}}}, hr.InvalidArgument),
+        ("restore", {"ref": "numbers@v1", "snapshot": -1, "idempotency_key": "k"}, hr.SnapshotNotFound),
+        ("restore", {"ref": "none@v1", "snapshot": 0, "idempotency_key": "k"}, hr.NotFound),
+        ("restore", {"ref": "numbers@v1", "snapshot": 0, "idempotency_key": ""}, hr.InvalidArgument),
+        ("compact", {"ref": "numbers@v1", "zorder": ["x"]}, hr.UnknownColumn),
+        ("compact", {"ref": "numbers@v1", "zorder": ["id", "id"]}, hr.InvalidArgument),
+        ("vacuum", {"ref": "numbers@v1", "retention_hours": -1, "dry_run": False}, hr.InvalidArgument),
+        ("vacuum", {"ref": "numbers@v1", "retention_hours": 2**62, "dry_run": False}, hr.InvalidArgument),
     ],
 )
 def test_arguments_that_no_client_of_ours_sends(

@@ -155,7 +155,9 @@ def features_of(definition: GroupDefinition, schema: pa.Schema) -> list[str]:
 
 def _side(query: Query, groups: Mapping[str, Group]) -> tuple[Side, list[str] | None]:
     """The group itself with the filters written before any join, and the columns selected there."""
-    group = groups[query.source.group]
+    group = groups.get(query.source.group)
+    if group is None:
+        raise InvalidArgument("a query without a feature group needs rows to be sent with it")
     schema = schema_of(group)
     if query.source.since is not None:
         schema = pa.schema([*schema, *FEED_FIELDS])
@@ -245,6 +247,8 @@ def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
             f"{join.right.source.group} cannot be joined with a join or limit of its own inside",
             hint="join each group to the root, one after the other",
         )
+    if join.right.source.group == ENTITIES or join.right.source.since is not None:
+        raise InvalidArgument("rows that are sent, and the changes of a table, can be a query's root alone")
     side, selected = _side(join.right, groups)
     definition, ref = side.definition, side.definition.ref
     if join.how not in ("left", "inner"):

@@ -175,12 +175,20 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         start=options.start,
         end=options.end,
         latest=request.latest,
-        share=None if request.share is None else _checked_share(request.share, outputs, resolved),
+        share=_share(request, outputs, resolved),
     )
 
 
-def _checked_share(share: Share, outputs: tuple[Output, ...], resolved: Resolved) -> Share:
+def _share(request: ReadRequest, outputs: tuple[Output, ...], resolved: Resolved) -> Share | None:
     """Raises InvalidArgument for a share of rows that nobody can tell again, or of a column that is not there."""
+    share = request.share
+    since = resolved.root.source.since
+    if request.latest and (share is not None or since is not None):
+        raise InvalidArgument("the newest rows are those of a whole table, not of a part or of its changes")
+    if share is None:
+        return None
+    if since is not None:
+        raise InvalidArgument("changes come in their order and cannot be split")
     if resolved.limit is not None:
         raise InvalidArgument(
             "rows with a limit cannot be split, because it keeps any of them",

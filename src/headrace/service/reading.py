@@ -85,8 +85,6 @@ class Reader:
             query, labels = view.query, view.labels
         if query is None:
             raise InvalidArgument("a read needs a query or a feature view")
-        if query.source.group == ENTITIES and request.spine_schema is None:
-            raise InvalidArgument("a read whose rows are given needs their columns")
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
         tables = self._tables(query, request.locations)
