@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import pyarrow as pa
-
-from headrace.client.frame import Frame, to_table
+from headrace.client.frame import Frame, to_spine
 from headrace.client.options import EngineName, KnownAt, point_in_time
 from headrace.client.query import Query
 from headrace.client.result import Result, prepare
 from headrace.client.split import parts, split
-from headrace.model.definition import ViewDefinition, write_schema
+from headrace.model.definition import ViewDefinition
 from headrace.model.duration import Duration, Time
 from headrace.model.name import parse_reference
 from headrace.model.query import groups_of
@@ -225,7 +223,7 @@ class FeatureView:
             min_age=min_age,
             engine=engine,
         )
-        schema = None if spine is None else write_schema(to_table(spine).schema)
+        _, schema = to_spine(spine)
         return self._backend.explain(self._request("training", options, schema))
 
     def _split(
@@ -237,14 +235,14 @@ class FeatureView:
         seed: int,
         stratify: str | None,
     ) -> tuple[Result, ...]:
-        table, schema = _spine(spine)
+        table, schema = to_spine(spine)
         request = self._request("training", options, schema)
         return split(self._backend, request, table, parts(request, sizes, starts, seed, stratify))
 
     def _result(
         self, kind: Literal["training", "batch"], options: PointInTime, spine: Frame | None
     ) -> Result:
-        table, schema = _spine(spine)
+        table, schema = to_spine(spine)
         return prepare(self._backend, self._request(kind, options, schema), table)
 
     def _request(
@@ -254,11 +252,3 @@ class FeatureView:
 
     def __repr__(self) -> str:
         return f"FeatureView({self._definition.ref}, labels={list(self.labels)})"
-
-
-def _spine(frame: Frame | None) -> tuple[pa.Table | None, bytes | None]:
-    """A spine and its schema as they are sent."""
-    if frame is None:
-        return None, None
-    table = to_table(frame).replace_schema_metadata(None)
-    return table, write_schema(table.schema)

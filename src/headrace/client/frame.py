@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headrace.client.learned import learned_array
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
+from headrace.model.definition import write_schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,14 @@ def to_reader(frame: Frame) -> pa.RecordBatchReader:
 def to_table(frame: Frame) -> pa.Table:
     """The frame in memory, to be read more than once."""
     return frame if isinstance(frame, pa.Table) else to_reader(frame).read_all()
+
+
+def to_spine(frame: Frame | None) -> tuple[pa.Table | None, bytes | None]:
+    """Rows to enrich, and their columns, as they are sent; no rows give neither."""
+    if frame is None:
+        return None, None
+    table = to_table(frame).replace_schema_metadata(None)
+    return table, write_schema(table.schema)
 
 
 def _is_pandas(frame: object) -> bool:

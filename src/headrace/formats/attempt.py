@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from deltalake.exceptions import CommitFailedError
 
@@ -10,7 +10,7 @@ from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
 from headrace.formats.delta_write import WRITE_PREFIX, Write
-from headrace.model.definition import Commit
+from headrace.model.definition import Commit, nothing
 
 
 def attempt(
@@ -51,3 +51,17 @@ def attempt(
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
     raise translate(failure, log.uri) from failure
+
+
+def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, before: int) -> Commit | None:
+    """As `attempt`, for a compaction: its name is in its entry alone, and it may find nothing to do."""
+    failure: Exception | None = None
+    try:
+        if not log.compact(zorder, write):
+            return nothing(before)
+    except Exception as error:
+        failure = error
+    commit = log.commit_after(before, write.write_id)
+    if commit is None and failure is not None and not isinstance(failure, CommitFailedError):
+        raise translate(failure, log.uri) from failure
+    return commit

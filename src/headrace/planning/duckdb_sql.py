@@ -22,6 +22,7 @@ from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.request import Share
 from headrace.model.resolve import Place, Side
 from headrace.planning.plan import Lookup, Plan
+from headrace.planning.share import share_sql
 
 CHAINED_LOOKUPS = 4
 """Up to this many lookups run in one statement."""
@@ -122,7 +123,7 @@ class _Renderer:
         if where:
             query += f" WHERE {' AND '.join(where)}"
         if self.plan.share is not None:
-            query = _share(self.plan.share, query, [f"c{i}" for i in range(len(columns))])
+            query = share_sql(self.plan.share, query, [f"c{i}" for i in range(len(columns))])
         if self.plan.spine:
             query += " ORDER BY c0"
         if self.plan.feed:
@@ -251,14 +252,6 @@ class _Renderer:
         if self.staged:
             return f"coalesce(j{side}.a, false)"
         return f"coalesce(s{side}.ambiguous AND {self._found(self.lookups[side])}, false)"
-
-
-def _share(share: Share, query: str, columns: list[str]) -> str:
-    """The rows whose place in the order of `draw` is in the share."""
-    names, window = ", ".join(columns), "PARTITION BY stratum"
-    place = f"row_number() OVER ({window} ORDER BY draw, {names}) - 0.5 AS place"
-    placed = f"SELECT {names}, {place}, count(*) OVER ({window}) AS total FROM ({query})"
-    return f"SELECT {names} FROM ({placed}) WHERE place >= {share.low!r} * total AND place < {share.high!r} * total"
 
 
 def _is_asof(lookup: Lookup) -> bool:

@@ -18,6 +18,7 @@ from headrace.model.query import How
 from headrace.model.request import PointInTime, ReadRequest, Share
 from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types, refit
 from headrace.model.types import TIMESTAMP
+from headrace.planning.share import checked_share
 from headrace.planning.spine import ENTITY_TIME, Spine, make_spine
 
 Kind = Literal["point in time", "plain"]
@@ -175,31 +176,8 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         start=options.start,
         end=options.end,
         latest=request.latest,
-        share=_share(request, outputs, resolved),
+        share=checked_share(request, resolved, [o.name for o in outputs]),
     )
-
-
-def _share(request: ReadRequest, outputs: tuple[Output, ...], resolved: Resolved) -> Share | None:
-    """Raises InvalidArgument for a share of rows that nobody can tell again, or of a column that is not there."""
-    share = request.share
-    since = resolved.root.source.since
-    if request.latest and (share is not None or since is not None):
-        raise InvalidArgument("the newest rows are those of a whole table, not of a part or of its changes")
-    if share is None:
-        return None
-    if since is not None:
-        raise InvalidArgument("changes come in their order and cannot be split")
-    if resolved.limit is not None:
-        raise InvalidArgument(
-            "rows with a limit cannot be split, because it keeps any of them",
-            hint="leave the limit out of the view",
-        )
-    if not 0 <= share.low < share.high <= 1:
-        raise InvalidArgument(f"there is no share of the rows from {share.low} to {share.high}")
-    if share.stratify is not None and share.stratify not in [o.name for o in outputs]:
-        names = ", ".join(o.name for o in outputs[:20])
-        raise UnknownColumn(f"stratify: the result has no column {share.stratify!r}", hint=f"it has {names}")
-    return share
 
 
 def _outputs(request: ReadRequest, resolved: Resolved, spine: Spine | None) -> tuple[Output, ...]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from deltalake.exceptions import CommitFailedError
 
 from headrace.errors import Conflict, InvalidArgument, UnknownColumn
+from headrace.formats.attempt import attempt_compaction
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_failure import translate
 from headrace.formats.delta_write import WRITE_PREFIX, Write
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.write_key import passing_key
@@ -29,18 +28,10 @@ def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...])
         if snapshot is None:
             return nothing(-1)
         _check_order(definition, snapshot, zorder)
-        write_id = f"{WRITE_PREFIX}{passing_key()}"
-        failure: Exception | None = None
-        changed = True
-        try:
-            changed = log.compact(zorder, Write(write_id, definition.identity, unique=None))
-        except Exception as error:  # which does not say whether the commit landed
-            failure = error
-        commit = log.commit_after(snapshot.version, write_id) if changed else nothing(snapshot.version)
+        write = Write(f"{WRITE_PREFIX}{passing_key()}", definition.identity, unique=None)
+        commit = attempt_compaction(log, zorder, write, snapshot.version)
         if commit is not None:
             return commit
-        if failure is not None and not isinstance(failure, CommitFailedError):
-            raise translate(failure, log.uri) from failure
     raise Conflict(
         f"{definition.ref}: other writers changed the files {_ATTEMPTS} times; nothing was compacted",
         hint="try again",
