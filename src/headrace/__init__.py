@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.client.query import Query as Query
     from headrace.client.result import Result as Result
     from headrace.client.store import FeatureStore as FeatureStore
+    from headrace.client.training_dataset import TrainingDataset as TrainingDataset
     from headrace.connection import connect as connect
     from headrace.model.definition import Commit as Commit
     from headrace.model.expression import Column as Column
@@ -43,6 +44,7 @@ else:
         "FeatureView": "headrace.client.feature_view",
         "Query": "headrace.client.query",
         "Result": "headrace.client.result",
+        "TrainingDataset": "headrace.client.training_dataset",
         "connect": "headrace.connection",
     }
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headrace.calls import Calls
 from headrace.errors import HeadraceError, InternalError, error_types
+from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import (
     Commit,
     Group,
@@ -39,6 +40,9 @@ BATCH_ROWS = 16_384
 COMPLETE = b"complete"
 """Ends the rows of a write: a stream that breaks off looks like one that ends."""
 
+DATASET_KEY = b"headrace.dataset"
+"""In the schema of an Arrow file of a training dataset: the key of the dataset."""
+
 InsertMode = Literal["upsert", "append", "overwrite"]
 Action = Literal[
     "hello",
@@ -51,6 +55,9 @@ Action = Literal[
     "get_view",
     "list_views",
     "delete_view",
+    "get_dataset",
+    "list_datasets",
+    "delete_dataset",
     "delete_rows",
     "restore",
     "compact",
@@ -85,7 +92,7 @@ class Backend(Protocol):
         """Every version of the groups whose name matches the glob and that bear all tags, by name, version."""
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
-        """Raises NotFound, or Conflict if a feature view needs it and `force` is false."""
+        """Raises NotFound, or Conflict if a feature view or a training dataset needs it and `force` is false."""
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         """None removes a tag."""
@@ -112,7 +119,7 @@ class Backend(Protocol):
         """Put the rows of small files into large ones. Raises UnknownColumn, InvalidArgument, Conflict."""
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
-        """Remove the files that no snapshot of the last hours needs, or only list them."""
+        """Remove the files that no snapshot of the last hours and no training dataset needs, or only list them."""
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         """Newest first."""
@@ -124,7 +131,23 @@ class Backend(Protocol):
 
     def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]: ...
 
-    def delete_view(self, name: str, version: int) -> None: ...
+    def delete_view(self, name: str, version: int, force: bool) -> None:
+        """With `force` its training datasets, too. Raises NotFound; Conflict if there are any, and not `force`."""
+
+    def create_dataset(self, asked: DatasetDefinition, spine: pa.Table | None) -> DatasetDefinition:
+        """Write the training dataset that is asked for, all of it or nothing; it is given the next version.
+
+        Raises NotFound, InvalidArgument, InvalidName, Unsupported, Conflict, OutcomeUnknown, LimitExceeded.
+        """
+
+    def get_dataset(self, view: str, version: int | None) -> DatasetDefinition:
+        """Of a view, such as `delays@v1`. None is the newest version. Raises NotFound."""
+
+    def list_datasets(self, view: str) -> list[DatasetDefinition]:
+        """By version."""
+
+    def delete_dataset(self, view: str, version: int) -> None:
+        """Raises NotFound."""
 
     def prepare(self, request: ReadRequest) -> Prepared:
         """Check a read, pin its snapshots and tell its schema; runs nothing."""
@@ -224,6 +247,12 @@ class InsertCommand(msgspec.Struct, frozen=True, tag="insert"):
     idempotency_key: str
 
 
+class DatasetCommand(msgspec.Struct, frozen=True, tag="dataset"):
+    """A training dataset to be made; the rows of its spine follow, if it has one."""
+
+    asked: DatasetDefinition
+
+
 class ReadCommand(msgspec.Struct, frozen=True, tag="read"):
     """In a ticket or an exchange: a prepared read. `part` of `parts` is one of several endpoints."""
 
@@ -241,7 +270,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, Restore, History, Outcome)
-know(Compact, Vacuum, InsertCommand, ReadCommand, ErrorBody)
+know(Compact, Vacuum, InsertCommand, DatasetCommand, InsertCommand | DatasetCommand, ReadCommand, ErrorBody)
 
 
 def encode(struct: object) -> bytes:

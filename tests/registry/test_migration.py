@@ -57,7 +57,7 @@ def test_the_migrations_make_the_tables(url: str) -> None:
 
 
 def test_an_older_database_wants_an_upgrade(older: str) -> None:
-    with pytest.raises(Unavailable, match="at revision 0001, and this Headrace needs 0002") as caught:
+    with pytest.raises(Unavailable, match=f"at revision 0001, and this Headrace needs {HEAD}") as caught:
         Registry.open(older)
     assert caught.value.hint == "headrace registry upgrade"
     Registry.upgrade(older)

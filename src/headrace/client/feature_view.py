@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, get_args
 
+from headrace.client.declaring import check_version, maybe_version
 from headrace.client.frame import Frame, to_spine
 from headrace.client.options import EngineName, KnownAt, point_in_time
 from headrace.client.query import Query
 from headrace.client.result import Result, prepare
-from headrace.client.split import parts, split
+from headrace.client.split import parts, split, splits_of
+from headrace.client.training_dataset import TrainingDataset
+from headrace.errors import InvalidArgument
+from headrace.model.dataset import DatasetDefinition, DatasetFormat
 from headrace.model.definition import ViewDefinition
 from headrace.model.duration import Duration, Time
-from headrace.model.name import parse_reference
+from headrace.model.name import check_tags, parse_reference
 from headrace.model.query import groups_of
 from headrace.model.request import PointInTime, ReadRequest
+from headrace.model.text import check_text
+from headrace.model.write_key import passing_key
 from headrace.protocol import Backend
 
 
@@ -199,6 +206,74 @@ class FeatureView:
         train, validation, test = self._split(options, spine, sizes, starts, seed, stratify)
         return train, validation, test
 
+    def create_training_dataset(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        spine: Frame | None = None,
+        event_time: str | None = None,
+        as_of: Time | None = None,
+        known_at: KnownAt = None,
+        max_age: Duration | None = None,
+        min_age: Duration | None = None,
+        engine: EngineName | None = None,
+        splits: Mapping[str, float] | Mapping[str, tuple[Time | None, Time | None]] | None = None,
+        seed: int = 0,
+        stratify: str | None = None,
+        format: DatasetFormat = "parquet",  # noqa: A002
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> TrainingDataset:
+        """Store training data: rows that read back the same after the tables have moved on, and can be recomputed.
+
+        Its rows come by event time, primary key, and then the other columns. Dictionaries are stored as their values.
+
+        Args:
+            splits: parts by name, all fractions, such as `{"train": 0.8, "test": 0.2}`, which `seed` draws and
+                `stratify` draws from each value of a column; or all times, `[start, end)`. None is one, "all".
+            format: "arrow" is read by memory map on the same machine.
+
+        Raises:
+            InvalidArgument: splits that share rows, or do not add up. Unsupported: a column that the format does
+            not keep. LimitExceeded, Conflict, OutcomeUnknown.
+        """
+        options = point_in_time(
+            start=start,
+            end=end,
+            event_time=event_time,
+            as_of=as_of,
+            known_at=known_at,
+            max_age=max_age,
+            min_age=min_age,
+            engine=engine,
+        )
+        table, schema = to_spine(spine)
+        asked = DatasetDefinition(
+            name=self._definition.ref,
+            version=0,
+            request=self._request("training", options, schema),
+            splits=splits_of(splits, seed, stratify),
+            format=_checked(format),
+            key=passing_key(),
+            description=check_text("description", description),
+            tags=check_tags(tags),
+        )
+        return TrainingDataset(self._backend, self._backend.create_dataset(asked, table))
+
+    def get_training_dataset(self, version: int | None = None) -> TrainingDataset:
+        """The newest version if None. Raises NotFound."""
+        found = self._backend.get_dataset(self._definition.ref, maybe_version(version))
+        return TrainingDataset(self._backend, found)
+
+    def list_training_datasets(self) -> list[TrainingDataset]:
+        """All of this version of the view, by version."""
+        return [TrainingDataset(self._backend, d) for d in self._backend.list_datasets(self._definition.ref)]
+
+    def delete_training_dataset(self, version: int) -> None:
+        """Delete its files, for good; what it needs of the tables may be vacuumed then. Raises NotFound."""
+        self._backend.delete_dataset(self._definition.ref, check_version(version))
+
     def explain(
         self,
         start: Time | None = None,
@@ -252,3 +327,11 @@ class FeatureView:
 
     def __repr__(self) -> str:
         return f"FeatureView({self._definition.ref}, labels={list(self.labels)})"
+
+
+def _checked(form: DatasetFormat) -> DatasetFormat:
+    if form not in get_args(DatasetFormat):
+        raise InvalidArgument(
+            f"format={form!r} is refused", hint=f"use {' or '.join(get_args(DatasetFormat))}"
+        )
+    return form

@@ -19,6 +19,7 @@ from msgspec.json import Decoder
 from headrace import protocol
 from headrace.calls import Calls, counted
 from headrace.client.address import Address, diagnose
+from headrace.client.mapped import mapped_rows
 from headrace.errors import (
     Cancelled,
     HeadraceError,
@@ -31,6 +32,7 @@ from headrace.errors import (
     Unavailable,
     Unsupported,
 )
+from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
@@ -40,6 +42,7 @@ Answer = TypeVar("Answer")
 _HELLO = Decoder(protocol.Hello)
 _GROUP, _GROUPS = Decoder(protocol.GroupBody), Decoder(list[protocol.GroupBody])
 _VIEW, _VIEWS = Decoder(ViewDefinition), Decoder(list[ViewDefinition])
+_DATASET, _DATASETS = Decoder(DatasetDefinition), Decoder(list[DatasetDefinition])
 _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
@@ -135,8 +138,38 @@ class RemoteBackend:
     def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
         return self._ask("list_views", protocol.Listing(name, tags), _VIEWS)
 
-    def delete_view(self, name: str, version: int) -> None:
-        self._change("delete_view", name, protocol.Named(name, version), _NOTHING)
+    def delete_view(self, name: str, version: int, force: bool) -> None:
+        self._change("delete_view", name, protocol.Named(name, version, force), _NOTHING)
+
+    def create_dataset(self, asked: DatasetDefinition, spine: pa.Table | None) -> DatasetDefinition:
+        source = _Source((spine if spine is not None else pa.table({})).to_reader(_SPINE_ROWS))
+        failure: HeadraceError | None = None
+        try:
+            answer = self._put(protocol.DatasetCommand(asked), source)
+            if answer is not None:
+                return _decode(answer, _DATASET)
+        except _UNCERTAIN as error:
+            if not source.ended:
+                raise
+            failure = error
+        with contextlib.suppress(HeadraceError):
+            for dataset in self.list_datasets(asked.name):
+                if dataset.key == asked.key:
+                    return dataset
+        raise OutcomeUnknown(
+            f"whether a training dataset of {asked.name} was made was not told"
+            + ("" if failure is None else f": {failure.message}"),
+            hint="look for it with list_training_datasets() before you make another",
+        ) from failure
+
+    def get_dataset(self, view: str, version: int | None) -> DatasetDefinition:
+        return self._ask("get_dataset", protocol.Named(view, version), _DATASET)
+
+    def list_datasets(self, view: str) -> list[DatasetDefinition]:
+        return self._ask("list_datasets", protocol.Named(view), _DATASETS)
+
+    def delete_dataset(self, view: str, version: int) -> None:
+        self._change("delete_dataset", view, protocol.Named(view, version), _NOTHING)
 
     def explain(self, request: ReadRequest) -> str:
         return self._ask("explain", request, _TEXT)
@@ -149,10 +182,16 @@ class RemoteBackend:
         return msgspec.structs.replace(prepared, tickets=tuple(e.ticket.ticket for e in info.endpoints))
 
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+        mapped = mapped_rows(prepared)
+        if mapped is not None:
+            return mapped.to_reader(protocol.BATCH_ROWS)
         schema = pa.ipc.read_schema(pa.py_buffer(prepared.schema_ipc))
         return pa.RecordBatchReader.from_batches(schema, self.calls.steps(self._batches(prepared, spine)))
 
     def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+        mapped = mapped_rows(prepared)
+        if mapped is not None:
+            return mapped
         if spine is not None:
             return self.stream(prepared, spine).read_all()
         if len(prepared.tickets) == 1:
@@ -166,8 +205,8 @@ class RemoteBackend:
     ) -> Commit:
         source = _Source(rows)
         try:
-            commit = self._put(protocol.InsertCommand(ref, mode, idempotency_key), source)
-            return commit or self._lost(ref, idempotency_key, None)
+            answer = self._put(protocol.InsertCommand(ref, mode, idempotency_key), source)
+            return self._lost(ref, idempotency_key, None) if answer is None else _decode(answer, _COMMIT)
         except HeadraceError as error:
             if source.failure is not None:
                 raise source.failure from None
@@ -213,8 +252,10 @@ class RemoteBackend:
                 with contextlib.suppress(pa.ArrowException, OSError):
                     writer.close()
 
-    def _put(self, command: protocol.InsertCommand, source: _Source) -> Commit | None:
-        """The commit; None if the service did not want all rows, because it has made this write before."""
+    def _put(
+        self, command: protocol.InsertCommand | protocol.DatasetCommand, source: _Source
+    ) -> bytes | None:
+        """The answer; None if the service did not want all rows, because it has made this write before."""
         descriptor = fl.FlightDescriptor.for_command(protocol.encode(command))
         with self._call(None) as options:
             writer, answers = self._client.do_put(descriptor, source.schema, options)
@@ -237,7 +278,7 @@ class RemoteBackend:
                 raise
             else:
                 writer.close()
-        return None if answer is None else _decode(answer.to_pybytes(), _COMMIT)
+        return None if answer is None else bytes(answer.to_pybytes())
 
     def _lost(self, ref: str, key: str, error: HeadraceError | None) -> Commit:
         """What became of a write whose answer was lost. That there is no commit yet does not tell."""

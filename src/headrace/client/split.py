@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
-import msgspec
 import pyarrow as pa
 
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
+from headrace.model.dataset import WHOLE, Split
 from headrace.model.duration import Time, parse_time
-from headrace.model.request import ReadRequest, Share
+from headrace.model.name import check_name
+from headrace.model.request import Part, ReadRequest, Share, Span, in_parts
 from headrace.model.text import check_text
 from headrace.protocol import Backend
-
-Part = Share | tuple[dt.datetime | None, dt.datetime | None]
-"""Drawn at random, or the rows of a time."""
 
 
 def parts(
@@ -53,25 +52,60 @@ def split(
     """A result for each part, all of the same snapshots."""
     results: list[Result] = []
     for part in wanted:
-        if isinstance(part, Share):
-            asked = msgspec.structs.replace(request, share=part)
-        else:
-            start, end = part
-            options = msgspec.structs.replace(request.point_in_time, start=start, end=end)
-            asked = msgspec.structs.replace(request, point_in_time=options)
-        results.append(prepare(backend, asked, spine))
+        results.append(prepare(backend, in_parts(request, (part,)), spine))
         request = results[0]._prepared.request  # the snapshots of the first are those of all
     return tuple(results)
 
 
-def _drawn(sizes: dict[str, float], seed: int, stratify: str | None) -> list[Part]:
+def splits_of(
+    splits: Mapping[str, float] | Mapping[str, tuple[Time | None, Time | None]] | None,
+    seed: int,
+    stratify: str | None,
+) -> tuple[Split, ...]:
+    """The splits of a training dataset, all by fractions or all by times."""
+    if splits is None:
+        if stratify is not None or seed != 0:
+            raise InvalidArgument("without splits nothing is drawn: leave out seed and stratify")
+        return (Split(WHOLE),)
+    if not isinstance(splits, Mapping) or not splits:
+        raise InvalidArgument(
+            f"splits={splits!r} is refused", hint='name them, such as {"train": 0.8, "test": 0.2}'
+        )
+    names = [check_name("split", name) for name in splits]
+    times = [split for split in splits.values() if isinstance(split, Sequence) and not isinstance(split, str)]
+    if not times:
+        fractions = [fraction for fraction in splits.values() if not isinstance(fraction, tuple)]
+        _check_drawing(dict(zip(names, fractions, strict=True)), seed, stratify, most=1.0)
+        ends = list(itertools.accumulate(fractions, initial=0.0))
+        ends[-1] = 1.0 if abs(ends[-1] - 1.0) < 1e-9 else ends[-1]
+        shares = [Share(low, high, seed, stratify) for low, high in itertools.pairwise(ends)]
+        return tuple(map(Split, names, shares))
+    if stratify is not None or seed != 0:
+        raise InvalidArgument("a split by time draws nothing: leave out seed and stratify")
+    return tuple(Split(name, _span(name, split)) for name, split in zip(names, splits.values(), strict=True))
+
+
+def _span(name: str, times: object) -> Span:
+    if not isinstance(times, Sequence) or isinstance(times, str) or len(times) != 2:
+        raise InvalidArgument(
+            f"splits: {name} is {times!r}", hint="splits are all fractions, or all (start, end)"
+        )
+    start, end = (None if time is None else parse_time(f"splits: {name}", time) for time in times)
+    return Span(start, end)
+
+
+def _check_drawing(sizes: dict[str, float], seed: int, stratify: str | None, most: float) -> None:
     if not isinstance(seed, int) or isinstance(seed, bool) or not -(1 << 63) <= seed < 1 << 63:
         raise InvalidArgument(f"seed={seed!r} is no whole number of 64 bits")
     if stratify is not None:
         check_text("stratify", stratify)
     for name, size in sizes.items():
-        if not isinstance(size, int | float) or isinstance(size, bool) or not 0 < size < 1:
+        if not isinstance(size, int | float) or isinstance(size, bool) or not 0 < size <= most:
             raise InvalidArgument(f"{name}={size!r} is refused", hint="it is a part of 1, such as 0.2")
+
+
+def _drawn(sizes: dict[str, float], seed: int, stratify: str | None) -> list[Part]:
+    _check_drawing(sizes, seed, stratify, most=math.nextafter(1, 0))
     if sum(sizes.values()) >= 1:
         raise InvalidArgument(f"{' and '.join(sizes)} leave nothing to train with")
     ends = [1.0]
@@ -87,4 +121,4 @@ def _by_time(start: dt.datetime | None, end: dt.datetime | None, cuts: dict[str,
         if earlier >= later:
             raise InvalidArgument(f"{first}={earlier.isoformat()} is not before {second}={later.isoformat()}")
     times = list(bounds.values())
-    return list(itertools.pairwise(times))
+    return [Span(earlier, later) for earlier, later in itertools.pairwise(times)]

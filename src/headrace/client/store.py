@@ -174,7 +174,7 @@ class FeatureStore:
         ]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
-        """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view needs it."""
+        """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view or dataset needs it."""
         check_name("feature group", name)
         self._backend.delete_group(name, check_version(version), force)
 
@@ -246,10 +246,10 @@ class FeatureStore:
             for v in self._backend.list_views(check_glob(name), check_tags(tags))
         ]
 
-    def delete_feature_view(self, name: str, version: int) -> None:
-        """Raises NotFound."""
+    def delete_feature_view(self, name: str, version: int, *, force: bool = False) -> None:
+        """Delete the view, with `force` its training datasets, too. Raises NotFound; Conflict if it has any."""
         check_name("feature view", name)
-        self._backend.delete_view(name, check_version(version))
+        self._backend.delete_view(name, check_version(version), force)
 
     def get_historical_features(
         self,

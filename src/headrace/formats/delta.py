@@ -48,7 +48,11 @@ _COMPACTED_BYTES = 100 << 20
 _MOST_UPKEEP = 8
 """Commits in a row that change no row, behind which is looked for what the last other one says of the rows."""
 
-_PROPERTIES = {"delta.setTransactionRetentionDuration": "interval 7 days"}
+# Training datasets are recomputed from snapshots however old, so that no entry of the log may expire.
+_PROPERTIES = {
+    "delta.setTransactionRetentionDuration": "interval 7 days",
+    "delta.enableExpiredLogCleanup": "false",
+}
 # A reader holds a row group for each of its threads: those of the wheel's own size, a million rows, take hundreds of
 # megabytes, and leave threads without work where a table has few of them. A dictionary of values that hardly repeat
 # costs more to make and to read than it saves, and whoever wants one row decodes a page.
@@ -296,12 +300,19 @@ class DeltaLog:
         done = optimizer.z_order(zorder, **options) if zorder else optimizer.compact(**options)
         return bool(done["numFilesRemoved"])
 
-    def vacuum(self, retention_hours: int, dry_run: bool) -> list[str]:
-        """Remove files that no snapshot of the last hours needs, also those of writes that were never committed."""
+    def vacuum(self, retention_hours: int, dry_run: bool, keep: Sequence[int]) -> list[str]:
+        """Remove files that no snapshot of the last hours needs, also those of writes that were never committed.
+
+        Those of the snapshots to `keep` stay.
+        """
         with translated(self.uri):
             table = DeltaTable(self.uri, storage_options=self._options)
             gone: list[str] = table.vacuum(
-                retention_hours, dry_run, enforce_retention_duration=False, full=True
+                retention_hours,
+                dry_run,
+                enforce_retention_duration=False,
+                full=True,
+                keep_versions=list(keep) or None,
             )
             return sorted(gone)
 

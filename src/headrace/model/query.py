@@ -75,6 +75,16 @@ class Query(msgspec.Struct, frozen=True, omit_defaults=True):
 know(Query)
 
 
+def pins_of(query: Query, group: str) -> set[int]:
+    """The snapshots of a group that a pinned query reads."""
+    source = query.source
+    found = {source.snapshot} if source.group == group and source.snapshot is not None else set()
+    for step in query.steps:
+        if isinstance(step, Join):
+            found |= pins_of(step.right, group)
+    return found
+
+
 def groups_of(query: Query) -> list[str]:
     """References of every group in the query, the root first, each once."""
     found = [] if query.source.group == ENTITIES else [query.source.group]

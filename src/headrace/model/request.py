@@ -11,7 +11,7 @@ from headrace.errors import InvalidArgument
 from headrace.model.query import Instant, Int64, Query
 from headrace.model.struct import know
 
-ReadKind = Literal["query", "training", "batch"]
+ReadKind = Literal["query", "training", "batch", "stored"]
 
 
 def _check_times(**times: dt.datetime | None) -> None:
@@ -45,7 +45,7 @@ class PointInTime(msgspec.Struct, frozen=True, omit_defaults=True):
         _check_times(start=self.start, end=self.end, as_of=self.as_of, known_at=self.known_at)
 
 
-class Share(msgspec.Struct, frozen=True, omit_defaults=True):
+class Share(msgspec.Struct, frozen=True, omit_defaults=True, tag="share"):
     """A share of the rows, drawn by `seed`: of rows in random order, those from `low` until `high`, in parts of all.
 
     The rows of each value of the column `stratify` are drawn for themselves.
@@ -57,21 +57,55 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True):
     stratify: str | None = None
 
 
+class Span(msgspec.Struct, frozen=True, omit_defaults=True, tag="span"):
+    """The rows whose event time is in `[start, end)`; None is open."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+
+    def __post_init__(self) -> None:
+        _check_times(start=self.start, end=self.end)
+
+
+Part = Share | Span
+
+
+class StoredRead(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A training dataset of a view (`delays@v1`): its rows as they are stored, or `recomputed`.
+
+    Args:
+        split: None is all of them, one after the other.
+        columns: None is all.
+    """
+
+    view: str
+    version: int
+    split: str | None = None
+    columns: tuple[str, ...] | None = None
+    recomputed: bool = False
+
+
 class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A read: of a `query` given by value, or of a `view` (`delays@v1`).
+    """A read: of a `query` given by value, of a `view` (`delays@v1`), or of what is `stored`.
 
     Pinning puts the view's query and labels in their places, a snapshot into every source, and the time of the
     call into `now`; a pinned request gives the same rows however often it is run. `spine_schema` is the Arrow
     IPC schema of the rows that the caller will send. `locations` are those of the tables at that time: a group
     that was deleted and made again is another one, though its name and the snapshot's number be the same.
+
+    Of `parts`, which share no row, the rows come one part after the other; without any, all rows. Rows that are
+    `ordered` come, within their part, by event time, primary key, and then by the other columns, or as the spine
+    has them.
     """
 
     kind: ReadKind
     query: Query | None = None
     view: str | None = None
+    stored: StoredRead | None = None
     labels: tuple[str, ...] = ()
     point_in_time: PointInTime = PointInTime()
-    share: Share | None = None
+    parts: tuple[Part, ...] = ()
+    ordered: bool = False
     latest: bool = False
     limit: Int64 | None = None
     spine_schema: bytes | None = None
@@ -82,11 +116,26 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
         _check_times(now=self.now)
 
 
+def in_parts(request: ReadRequest, parts: tuple[Part, ...]) -> ReadRequest:
+    """The request for these parts of its rows; parts of a time bound what is looked at, too."""
+    spans = [part for part in parts if isinstance(part, Span)]
+    if not spans or len(spans) < len(parts):
+        return msgspec.structs.replace(request, parts=parts)
+    starts, ends = [span.start for span in spans], [span.end for span in spans]
+    options = msgspec.structs.replace(
+        request.point_in_time,
+        start=None if None in starts else min(time for time in starts if time is not None),
+        end=None if None in ends else max(time for time in ends if time is not None),
+    )
+    return msgspec.structs.replace(request, point_in_time=options, parts=parts if len(parts) > 1 else ())
+
+
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A pinned read: the request to run, and what it will give.
 
     `features` and `labels` are the columns of `.xy()`, in its order. `tickets` are what a service asks for to
-    run it, one for each of its streams; an embedded store needs none. `warnings` are for the user.
+    run it, one for each of its streams; an embedded store needs none. `warnings` are for the user. `mapped` are the
+    Arrow files that hold exactly these rows, for a caller on the same machine: each bears `key` in its schema.
     """
 
     request: ReadRequest
@@ -96,6 +145,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: dict[str, int]
     tickets: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
+    mapped: tuple[str, ...] = ()
+    key: str = ""
 
 
 know(ReadRequest, Prepared)

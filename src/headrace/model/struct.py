@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
-def know(*kinds: type) -> None:
+def know(*kinds: Any) -> None:
     """Have msgspec look at structs, and at those in them, while one thread imports their module.
 
     It keeps with the class what it finds there, and of threads that decode one for the first time at once, one takes

@@ -154,6 +154,17 @@ def decoded(column: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
 
 
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns with their values in the place of dictionaries, and arrays in the place of views."""
+    return pa.schema([field.with_type(without_views(decoded_type(field.type))) for field in schema])
+
+
+def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with the columns of its `plain_schema`."""
+    columns = [decoded(column).cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 from headrace.model.duration import to_micros
 from headrace.model.expression_sql import condition_sql, identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
-from headrace.model.request import Share
+from headrace.model.request import Share, Span
 from headrace.model.resolve import Place, Side
+from headrace.planning.parts import parts_sql, shares_of
 from headrace.planning.plan import Lookup, Plan
-from headrace.planning.share import share_sql
 
 CHAINED_LOOKUPS = 4
 """Up to this many lookups run in one statement."""
@@ -37,7 +37,8 @@ class Program:
     """`stages` are run in order, then `query` is streamed.
 
     Its columns are: the spine's row number if there is a spine; one for each of `outputs` (positions in the
-    plan's outputs); one boolean for each of `ambiguous` (sides), true where the row found is one of several.
+    plan's outputs); one boolean for each of `ambiguous` (sides), true where the row found is one of several; the
+    number of its part, where the plan has several.
     """
 
     stages: tuple[str, ...]
@@ -65,9 +66,9 @@ def spine_columns(plan: Plan) -> list[str]:
     """The spine's columns that the engine must see: keys, and what filters read."""
     places = [left for lookup in plan.lookups for left, _ in lookup.on]
     places += [place for bound in plan.filters for place in bound.places.values()]
-    if plan.share is not None:
-        named = [*plan.resolved.root.definition.primary_key, plan.share.stratify]
-        places += [Place(0, name) for name in named if name is not None]
+    if plan.parts or plan.ordered:
+        strata = [share.stratify for share in shares_of(plan.parts) if share.stratify is not None]
+        places += [Place(0, name) for name in (*plan.resolved.root.definition.primary_key, *strata)]
     return list(dict.fromkeys(p.column for p in places if plan.from_spine(p)))
 
 
@@ -116,16 +117,24 @@ class _Renderer:
         columns += [self._value(place) for o in self.plan.outputs if (place := o.place) is not None]
         columns += [self._ambiguity(i) for i in self.ambiguous]
         where = self._where()
-        named = [f"{c} AS c{i}" for i, c in enumerate(columns)]
-        if self.plan.share is not None:
-            named += [f"{self._draw()} AS draw", f"{self._stratum(self.plan.share)} AS stratum"]
+        names = [f"c{i}" for i in range(len(columns))]
+        order = self._order(columns) if self.plan.ordered else ["c0"] if self.plan.spine else []
+        if self.plan.ordered:
+            columns, order = [*columns, *order], [f"c{len(names) + i}" for i in range(len(order))]
+        named = [f"{c} AS c{i}" for i, c in enumerate(columns)] + self._part_columns()
         query = f"SELECT {', '.join(named)} FROM {root}{joins}"
         if where:
             query += f" WHERE {' AND '.join(where)}"
-        if self.plan.share is not None:
-            query = share_sql(self.plan.share, query, [f"c{i}" for i in range(len(columns))])
-        if self.plan.spine:
-            query += " ORDER BY c0"
+        if self.plan.parts:
+            query = parts_sql(
+                self.plan.parts, query, [*names, *(c for c in order if c not in names)], self._span
+            )
+        if len(self.plan.parts) > 1:
+            names, order = [*names, "part"], ["part", *order]
+        if self.plan.parts or self.plan.ordered:
+            query = f"SELECT {', '.join(names)} FROM ({query})"
+        if order:
+            query += f" ORDER BY {', '.join(order)}"
         if self.plan.feed:
             # Of one commit first what it takes away: applied in this order, a row replaced is there afterwards.
             version, change = (self._value(Place(0, name)) for name in (COMMIT_VERSION, CHANGE_TYPE))
@@ -134,13 +143,33 @@ class _Renderer:
             query += f" LIMIT {self.plan.limit}"
         return Program(tuple(stages), query, tuple(outputs), self.ambiguous)
 
-    def _draw(self) -> str:
-        """A text that puts the rows in random order: of what identifies a row, each part with its length before it."""
-        root, share = self.plan.resolved.root, self.plan.share
-        assert share is not None
-        keys = [Place(0, key) for key in root.definition.primary_key]
+    def _order(self, columns: list[str]) -> list[str]:
+        """What the rows are in the order of; where it identifies a row, the other columns would change nothing."""
+        order = (["r.t"] if self.plan.timed else []) + [self._value(place) for place in self._keys()]
         if self.plan.spine is not None:
-            keys = [place for place in keys if self.plan.from_spine(place)]
+            return [*order, "r.n"]
+        return order if 0 in self.facts.unique else [*order, *columns]
+
+    def _keys(self) -> list[Place]:
+        """The primary key of the root, as far as the rows have it."""
+        keys = [Place(0, key) for key in self.plan.resolved.root.definition.primary_key]
+        return keys if self.plan.spine is None else [place for place in keys if self.plan.from_spine(place)]
+
+    def _part_columns(self) -> list[str]:
+        """What tells to which part a row belongs."""
+        for share in shares_of(self.plan.parts):
+            return [f"{self._draw(share)} AS draw", f"{self._stratum(share)} AS stratum"]
+        return ["r.t AS time"] if self.plan.parts and self.plan.timed else []
+
+    def _span(self, span: Span) -> tuple[int | None, int | None]:
+        start, end = (
+            None if time is None else to_micros(time) * self.facts.scale for time in (span.start, span.end)
+        )
+        return start, end
+
+    def _draw(self, share: Share) -> str:
+        """A text that puts the rows in random order: of what identifies a row, each part with its length before it."""
+        keys = self._keys()
         texts = [self._text(place) for place in keys] + (["r.t::VARCHAR"] if self.plan.timed else [])
         if self.plan.spine is not None and not keys:
             texts.append("r.n::VARCHAR")

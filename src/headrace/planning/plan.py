@@ -15,10 +15,10 @@ from headrace.model.duration import UNLIMITED, from_micros, to_micros
 from headrace.model.expression import And, Compare, Condition, Ref, Value, columns_of
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.query import How
-from headrace.model.request import PointInTime, ReadRequest, Share
+from headrace.model.request import Part, PointInTime, ReadRequest
 from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types, refit
 from headrace.model.types import TIMESTAMP
-from headrace.planning.share import checked_share
+from headrace.planning.parts import checked_parts
 from headrace.planning.spine import ENTITY_TIME, Spine, make_spine
 
 Kind = Literal["point in time", "plain"]
@@ -81,7 +81,8 @@ class Plan:
     start: dt.datetime | None = None
     end: dt.datetime | None = None
     latest: bool = False
-    share: Share | None = None
+    parts: tuple[Part, ...] = ()
+    ordered: bool = False
 
     @property
     def feed(self) -> bool:
@@ -136,7 +137,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
     if now is not None:
         outputs = _show_call_time(outputs, resolved)
     needed = _needed(resolved, outputs)
-    if request.share is not None and spine is None:
+    if (request.parts or request.ordered) and spine is None:
         needed += [Place(0, column) for column in resolved.root.definition.identity]
     lookups = tuple(_lookups(request, resolved, spine, needed, timed))
     used = {lookup.side for lookup in lookups}
@@ -176,7 +177,8 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         start=options.start,
         end=options.end,
         latest=request.latest,
-        share=checked_share(request, resolved, [o.name for o in outputs]),
+        parts=checked_parts(request, resolved, [o.name for o in outputs], timed),
+        ordered=request.ordered,
     )
 
 

@@ -1,21 +1,22 @@
-"""One kind of definition, by project, name and version: what feature groups and feature views share."""
+"""One kind of definition, by project, name and version: what groups, views and training datasets share."""
 
 from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
 from headrace.errors import AlreadyExists, CorruptTable, InvalidArgument, NotFound
+from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.name import reference
 from headrace.registry.tables import Tables
 
-Definition = TypeVar("Definition", GroupDefinition, ViewDefinition)
+Definition = TypeVar("Definition", GroupDefinition, ViewDefinition, DatasetDefinition)
 
 _MAX_VERSION = 2**31 - 1
 _MAX_TAG_KEY_BYTES = 255
@@ -23,10 +24,21 @@ _SHOWN = 10
 
 
 class Catalog(Generic[Definition]):
-    """Methods that change something run inside `Database.writing()`."""
+    """Methods that change something run inside `Database.writing()`.
 
-    def __init__(self, noun: str, tables: Tables, kind: type[Definition]) -> None:
+    Args:
+        refer: how people are told of a name and a version.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        tables: Tables,
+        kind: type[Definition],
+        refer: Callable[[str, int], str] = reference,
+    ) -> None:
         self._noun = noun
+        self._refer = refer
         self._names, self._entries, self._tags = tables.names, tables.entries, tables.tags
         self._decoder: msgspec.json.Decoder[Definition] = msgspec.json.Decoder(kind)
         columns = self._entries.c
@@ -191,7 +203,7 @@ class Catalog(Generic[Definition]):
             hint = f"there is {_some(sorted(there))}"
         else:
             hint = f"project {project} has no {self._noun} yet"
-        what = name if version is None else reference(name, version)
+        what = self._refer(name, version or 0)
         return NotFound(
             f"project {project} has no {self._noun} {what}",
             hint=hint,

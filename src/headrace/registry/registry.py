@@ -1,13 +1,14 @@
-"""The registry: which feature groups and views there are, and which views need which groups."""
+"""The registry: which groups, views and training datasets there are, and which of them need which groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import msgspec
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Table, insert, select
 
-from headrace.errors import Conflict, InvalidArgument
+from headrace.errors import Conflict, InvalidArgument, NotFound
+from headrace.model.dataset import DatasetDefinition, dataset_reference
 from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.name import parse_reference, reference
 from headrace.model.query import groups_of
@@ -15,7 +16,7 @@ from headrace.registry import migration
 from headrace.registry.catalog import Catalog
 from headrace.registry.database import Database
 from headrace.registry.failure import address
-from headrace.registry.tables import GROUPS, VIEWS, view_groups
+from headrace.registry.tables import DATASETS, GROUPS, VIEWS, dataset_groups, view_groups
 
 
 class Registry:
@@ -32,6 +33,7 @@ class Registry:
         self._database = database
         self._groups = Catalog("feature group", GROUPS, GroupDefinition)
         self._views = Catalog("feature view", VIEWS, ViewDefinition)
+        self._datasets = Catalog("training dataset", DATASETS, DatasetDefinition, dataset_reference)
 
     @classmethod
     def open(cls, url: str) -> Registry:
@@ -87,20 +89,33 @@ class Registry:
     def delete_group(self, project: str, name: str, version: int, force: bool) -> GroupDefinition:
         """Delete one version and return what it was. Its number is given again only to who asks for it.
 
-        With `force`, views that need the group stay, and work again when the same version is created again.
+        With `force`, views that need the group stay, and work again when the same version is created again. So do
+        training datasets, which can be read, but not recomputed.
 
         Raises:
             NotFound: it is not there.
-            Conflict: feature views need it, and `force` is false.
+            Conflict: feature views or training datasets need it, and `force` is false.
         """
         with self._database.writing() as connection:
             deleted = self._groups.remove(connection, project, name, version)
-            views = _views_of(connection, project, deleted)
-            if views and not force:
+            views = [reference(*view) for view in _needing(connection, view_groups, project, deleted)]
+            datasets = [
+                dataset_reference(*dataset)
+                for dataset in _needing(connection, dataset_groups, project, deleted)
+            ]
+            if (views or datasets) and not force:
+                needs = [f"feature view {', '.join(views)}"] if views else []
+                needs += [f"training dataset {', '.join(datasets)}"] if datasets else []
                 raise Conflict(
-                    f"feature group {deleted.ref} is needed by feature view {', '.join(views)}",
-                    hint="delete these views first, or force",
-                    details={"project": project, "name": name, "version": version, "views": views},
+                    f"feature group {deleted.ref} is needed by {' and '.join(needs)}",
+                    hint="delete what needs it first, or force",
+                    details={
+                        "project": project,
+                        "name": name,
+                        "version": version,
+                        "views": views,
+                        "datasets": datasets,
+                    },
                 )
             return deleted
 
@@ -150,10 +165,67 @@ class Registry:
         with self._database.reading() as connection:
             return self._views.find(connection, project, name_glob, tags)
 
-    def delete_view(self, project: str, name: str, version: int) -> ViewDefinition:
+    def delete_view(self, project: str, name: str, version: int, force: bool) -> list[DatasetDefinition]:
+        """Delete one version, with `force` its training datasets, too, which are returned.
+
+        Raises:
+            NotFound: it is not there.
+            Conflict: there are training datasets of it, and `force` is false.
+        """
+        with self._database.writing() as connection:
+            view = self._views.remove(connection, project, name, version)
+            datasets = self._datasets.find(connection, project, view.ref, {})
+            if datasets and not force:
+                numbers = [dataset.version for dataset in datasets]
+                raise Conflict(
+                    f"feature view {view.ref} has training dataset {', '.join(map(str, numbers))}",
+                    hint="delete its training datasets first, or force",
+                    details={"project": project, "name": name, "version": version, "datasets": numbers},
+                )
+            for dataset in datasets:
+                self._datasets.remove(connection, project, view.ref, dataset.version)
+            return datasets
+
+    def create_dataset(self, project: str, definition: DatasetDefinition) -> DatasetDefinition:
+        """Version 0 becomes the next after the highest ever used.
+
+        Raises:
+            NotFound: its view, or one of its groups, is not there any more.
+        """
+        view, version = parse_reference(definition.name)
+        needed = [parse_reference(ref) for ref in definition.snapshots]
+        with self._database.writing() as connection:
+            self._views.get(connection, project, view, version)
+            for name, number in needed:
+                found = self._groups.get(connection, project, name, number)
+                if found.location != definition.request.locations[found.ref]:
+                    raise NotFound(f"feature group {found.ref} was deleted meanwhile, and made again")
+            created = self._datasets.add(connection, project, definition)
+            key = {"project": project, "name": created.name, "version": created.version}
+            rows = [{**key, "group_name": name, "group_version": number} for name, number in needed]
+            connection.execute(insert(dataset_groups), rows)
+            return created
+
+    def get_dataset(self, project: str, view: str, version: int | None) -> DatasetDefinition:
+        """Of a view's reference; None is the highest version. Raises NotFound, which names what there is."""
+        with self._database.reading() as connection:
+            return self._datasets.get(connection, project, view, version)
+
+    def list_datasets(self, project: str, view: str) -> list[DatasetDefinition]:
+        """All of a view's reference, by version."""
+        with self._database.reading() as connection:
+            return self._datasets.find(connection, project, view, {})
+
+    def datasets_of_group(self, project: str, group: GroupDefinition) -> list[DatasetDefinition]:
+        """All that read the group, of whatever view."""
+        with self._database.reading() as connection:
+            found = _needing(connection, dataset_groups, project, group)
+            return [self._datasets.get(connection, project, view, version) for view, version in found]
+
+    def delete_dataset(self, project: str, view: str, version: int) -> DatasetDefinition:
         """Delete one version and return what it was. Raises NotFound."""
         with self._database.writing() as connection:
-            return self._views.remove(connection, project, name, version)
+            return self._datasets.remove(connection, project, view, version)
 
 
 def _pinned(ref: str, view: ViewDefinition) -> tuple[str, int]:
@@ -165,11 +237,14 @@ def _pinned(ref: str, view: ViewDefinition) -> tuple[str, int]:
     return name, version
 
 
-def _views_of(connection: Connection, project: str, group: GroupDefinition) -> list[str]:
-    needs = view_groups.c
+def _needing(
+    connection: Connection, table: Table, project: str, group: GroupDefinition
+) -> list[tuple[str, int]]:
+    """Name and version of what needs the group, in order."""
+    needs = table.c
     rows = connection.execute(
         select(needs.name, needs.version).where(
             needs.project == project, needs.group_name == group.name, needs.group_version == group.version
         )
     )
-    return [reference(name, version) for name, version in sorted(rows.all())]
+    return sorted((row.name, row.version) for row in rows)

@@ -9,7 +9,7 @@ from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, MetaData, T
 VERSION_TABLE = "headrace_revision"
 """Where Alembic keeps the revision: a name of our own, since the database may serve others too."""
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration. Known here so that a current database is opened without importing Alembic."""
 
 metadata = MetaData(
@@ -80,15 +80,25 @@ def _belongs_to(noun: str) -> ForeignKeyConstraint:
 
 GROUPS = _tables("feature_group")
 VIEWS = _tables("feature_view")
+DATASETS = _tables("training_dataset")
 
-# No foreign key to the group: a view outlives a group that was deleted by force, and needs it again when the
-# group comes back.
-view_groups = Table(
-    "feature_view_group",
-    metadata,
-    *_key(),
-    Column("group_name", Text, primary_key=True),
-    Column("group_version", Integer, primary_key=True, autoincrement=False),
-    _belongs_to("feature_view"),
-    Index(None, "project", "group_name", "group_version"),
-)
+
+def _needs(noun: str) -> Table:
+    """Which groups each needs.
+
+    No foreign key to the group: a view outlives a group that was deleted by force, and needs it again when the
+    group comes back.
+    """
+    return Table(
+        f"{noun}_group",
+        metadata,
+        *_key(),
+        Column("group_name", Text, primary_key=True),
+        Column("group_version", Integer, primary_key=True, autoincrement=False),
+        _belongs_to(noun),
+        Index(None, "project", "group_name", "group_version"),
+    )
+
+
+view_groups = _needs("feature_view")
+dataset_groups = _needs("training_dataset")

@@ -100,6 +100,7 @@ class Assembly:
         self._call_times = {i for i, o in enumerate(plan.outputs) if o.call_time}
         self._ambiguous = program.ambiguous
         self._spine = spine
+        self._rising = not plan.ordered and len(plan.parts) < 2
         self._places = {output: i + (spine is not None) for i, output in enumerate(program.outputs)}
         self._flags = len(self._places) + (spine is not None)
 
@@ -111,7 +112,7 @@ class Assembly:
         return None
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        given = None if self._spine is None else _rows(self._spine, batch.column(0))
+        given = None if self._spine is None else _rows(self._spine, batch.column(0), self._rising)
         columns = []
         for i, field in enumerate(self._schema):
             if i in self._places:
@@ -124,12 +125,12 @@ class Assembly:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-def _rows(spine: pa.Table, rows: pa.Array) -> pa.Table:
-    """The spine's rows with these numbers, which rise; a run without gaps is only sliced."""
+def _rows(spine: pa.Table, rows: pa.Array, rising: bool) -> pa.Table:
+    """The spine's rows with these numbers; of those that rise, a run without gaps is only sliced."""
     if len(rows) == 0:
         return spine.slice(0, 0)
     first, last = rows[0].as_py(), rows[-1].as_py()
-    if last - first + 1 == len(rows):
+    if rising and last - first + 1 == len(rows):
         return spine.slice(first, len(rows))
     return pa.table([_take(column, rows) for column in spine.columns], schema=spine.schema)
 

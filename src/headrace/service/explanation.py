@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow as pa
 from headrace.formats.base import Snapshot
 from headrace.model.duration import format_duration
 from headrace.model.expression import describe
-from headrace.model.request import Prepared
+from headrace.model.request import Part, Prepared, Share
 from headrace.planning.duckdb_sql import CHAINED_LOOKUPS
 from headrace.planning.plan import Lookup, Plan
 
@@ -23,11 +24,9 @@ def explain(prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot]) -> s
     lines += [f"then keep rows where {describe(f.condition)}" for f in plan.filters]
     if plan.latest:
         lines.append("newest row of each key")
-    if plan.share is not None:
-        of = f" of each {plan.share.stratify}" if plan.share.stratify is not None else ""
-        lines.append(
-            f"of the rows{of}, drawn by seed {plan.share.seed}, from {plan.share.low:.0%} to {plan.share.high:.0%}"
-        )
+    lines += [_part(part) for part in plan.parts]
+    if plan.ordered:
+        lines.append("in the order of event time, primary key, other columns")
     if plan.limit is not None:
         lines.append(f"at most {plan.limit} rows")
     if len(plan.lookups) > CHAINED_LOOKUPS:
@@ -60,6 +59,19 @@ def _unused_times(plan: Plan) -> Iterable[str]:
             )
 
 
+def _part(part: Part) -> str:
+    if isinstance(part, Share):
+        of = f" of each {part.stratify}" if part.stratify is not None else ""
+        return f"of the rows{of}, drawn by seed {part.seed}, from {part.low:.0%} to {part.high:.0%}"
+    return f"of the rows, {_period(part.start, part.end)}"
+
+
+def _period(start: dt.datetime | None, end: dt.datetime | None) -> str:
+    return (
+        f"from {'…' if start is None else start.isoformat()} until {'…' if end is None else end.isoformat()}"
+    )
+
+
 def _root(plan: Plan, snapshots: dict[int, Snapshot]) -> str:
     if plan.spine is not None:
         at = (
@@ -75,8 +87,7 @@ def _root(plan: Plan, snapshots: dict[int, Snapshot]) -> str:
         if plan.timed and plan.now is not None:
             text += f", event time {plan.now.isoformat()}"
     if plan.start or plan.end:
-        start = plan.start.isoformat() if plan.start else "…"
-        text += f", from {start} until {plan.end.isoformat() if plan.end else '…'}"
+        text += f", {_period(plan.start, plan.end)}"
     return text
 
 

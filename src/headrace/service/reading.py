@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from headrace.calls import Calls
@@ -153,9 +155,9 @@ class Reader:
         """Into how many streams the read can be split without running anything twice."""
         planned = self._planned(prepared.request)
         plan = planned.plan
-        if plan.spine or plan.lookups or plan.limit is not None or plan.latest or plan.feed or plan.share:
+        if plan.spine or plan.lookups or plan.limit is not None or plan.latest or plan.feed:
             return 1
-        if planned.found(0) is not None:
+        if plan.parts or plan.ordered or planned.found(0) is not None:
             return 1
         # More streams than threads take turns, and are slower than as many.
         files: int = planned.files(0).num_rows
@@ -198,7 +200,9 @@ class Reader:
     def known(self, planned: Planned) -> pa.Table | None:
         """The result, where it needs no engine: rows of one table that the index knows one by one."""
         plan = planned.plan
-        if plan.spine or plan.lookups or plan.latest or plan.share or plan.filters or plan.start or plan.end:
+        if plan.spine or plan.lookups or plan.latest or plan.filters or plan.start or plan.end:
+            return None
+        if plan.parts or plan.ordered:
             return None
         found = planned.found(0)
         if found is None or found.exact is None or any(o.place is None for o in plan.outputs):
@@ -321,13 +325,25 @@ class Running:
             if known is not None:
                 return known
             facts, program = self._start()
-            if len(program.outputs) == len(self.schema) and not program.ambiguous:
+            if (
+                len(program.outputs) == len(self.schema)
+                and not program.ambiguous
+                and len(self._plan.parts) < 2
+            ):
                 found = self._session.table(program.query)
                 return found.rename_columns(self.schema.names).cast(self.schema)
             return pa.Table.from_batches(self._rows(facts, program, BATCH_ROWS), self.schema)
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def in_parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows as they are made, each batch with the number of the part that it is of. Once only."""
+        with self._ending():
+            facts, program = self._start()
+            several = len(self._plan.parts) > 1
+            for batch, told in self._told(facts, program, BATCH_ROWS):
+                yield from _by_part(batch, told.column(told.num_columns - 1)) if several else [(0, batch)]
 
     @contextlib.contextmanager
     def _ending(self) -> Iterator[None]:
@@ -339,13 +355,19 @@ class Running:
             self._session.close()
 
     def _rows(self, facts: Facts, program: Program, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        return (batch for batch, _ in self._told(facts, program, batch_rows))
+
+    def _told(
+        self, facts: Facts, program: Program, batch_rows: int
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Batches of the result, each with the engine's that it was made of."""
         assembly = Assembly(self._plan, program, self._spine)
         with translated():
             for batch in self._session.stream(program.query, batch_rows):
                 side = assembly.ambiguous_side(batch)
                 if side is not None:
                     raise self._reader.ambiguity(self._plan, facts, side)
-                yield assembly.batch(batch)
+                yield assembly.batch(batch), batch
 
     def _start(self) -> tuple[Facts, Program]:
         """Everything before the statement whose rows are the result."""
@@ -361,6 +383,15 @@ class Running:
         for stage in program.stages:
             self._session.execute(stage)
         return facts, program
+
+
+def _by_part(batch: pa.RecordBatch, parts: pa.Array) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batch, whose rows come part by part, cut where a part ends."""
+    numbers = parts.to_numpy()
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    for start, end in itertools.pairwise(cuts):
+        if end > start:
+            yield int(numbers[start]), batch.slice(start, end - start)
 
 
 def _spine(request: ReadRequest) -> pa.Schema | None:

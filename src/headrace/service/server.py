@@ -14,11 +14,11 @@ import pyarrow.flight as fl
 
 from headrace import protocol
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument, Unsupported
+from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
 from headrace.service.listening import check_address, refusal
-from headrace.service.reading import Running
-from headrace.service.store import ProjectStore, Store
+from headrace.service.store import ProjectStore, Rows, Store
 from headrace.service.watch import Watch
 
 _log = logging.getLogger("headrace.service")
@@ -124,26 +124,50 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         writer: fl.FlightMetadataWriter,
     ) -> None:
         with _answering(context) as project:
-            command = _decode(descriptor.command, protocol.InsertCommand)
+            command = _decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
             with _arrow("the rows' schema"):
                 _check_text(reader.schema)
                 rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
-            commit = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
+            done: object
+            if isinstance(command, protocol.DatasetCommand):
+                done = self._make_dataset(context, project, command.asked, rows)
+            else:
+                done = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
             try:
-                writer.write(pa.py_buffer(protocol.encode(commit)))
+                writer.write(pa.py_buffer(protocol.encode(done)))
             except OSError as error:  # nobody waits for the answer, and whoever asks again gets it
                 raise Cancelled(f"the caller has gone: {error}") from None
+
+    def _make_dataset(
+        self,
+        context: fl.ServerCallContext,
+        project: str,
+        asked: DatasetDefinition,
+        rows: pa.RecordBatchReader,
+    ) -> DatasetDefinition:
+        """Stopped if the caller goes away: nobody would know of the dataset."""
+        store, spool = self._project(project), self._store.storage.spool()
+        try:
+            writing = store.start_dataset(asked)
+            for batch in rows:
+                batch.validate(full=True)
+                spool.add(batch)
+            spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
+            with self._watch.over(context.is_cancelled, writing.cancel):
+                return store.make_dataset(writing, spine)
+        finally:
+            spool.close()
 
     def _project(self, name: str) -> ProjectStore:
         return self._store.project(name)
 
-    def _started(self, context: fl.ServerCallContext, running: Running) -> Iterator[pa.RecordBatch]:
+    def _started(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
         """The batches, the first one made: an error before it is the answer to the call."""
         batches = self._watched(context, running)
         first = next(batches, None)
         return batches if first is None else _chain(first, batches)
 
-    def _watched(self, context: fl.ServerCallContext, running: Running) -> Iterator[pa.RecordBatch]:
+    def _watched(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
         """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone."""
         with contextlib.closing(running.batches()) as batches:
             while True:
@@ -280,7 +304,10 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "create_view": (ViewDefinition, lambda s, b: s.create_view(b)),
     "get_view": (protocol.Named, lambda s, b: s.get_view(b.name, b.version)),
     "list_views": (protocol.Listing, lambda s, b: s.list_views(b.name, b.tags)),
-    "delete_view": (protocol.Named, lambda s, b: s.delete_view(b.name, b.version)),
+    "delete_view": (protocol.Named, lambda s, b: s.delete_view(b.name, b.version, b.force)),
+    "get_dataset": (protocol.Named, lambda s, b: s.get_dataset(b.name, b.version)),
+    "list_datasets": (protocol.Named, lambda s, b: s.list_datasets(b.name)),
+    "delete_dataset": (protocol.Named, lambda s, b: s.delete_dataset(b.name, b.version)),
     "delete_rows": (protocol.DeleteRows, _delete_rows),
     "restore": (protocol.Restore, lambda s, b: s.restore(b.ref, b.snapshot, b.idempotency_key)),
     "compact": (protocol.Compact, lambda s, b: s.compact(b.ref, b.zorder)),

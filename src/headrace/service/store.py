@@ -29,6 +29,7 @@ from headrace.errors import (
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX
 from headrace.model.age import check_ages
+from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
@@ -37,11 +38,17 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import check_labels, resolve
 from headrace.protocol import InsertMode
 from headrace.registry.registry import Registry
+from headrace.service.dataset_reading import RecomputedRows, StoredRows
+from headrace.service.dataset_writing import DatasetWriting
+from headrace.service.datasets import Datasets
 from headrace.service.ingest import declared_schema
 from headrace.service.reading import Reader, Running
 from headrace.service.upkeep import compact, vacuum
 from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
+
+Rows = Running | StoredRows | RecomputedRows
+"""What a read gives when it is run."""
 
 _KEPT_PROJECTS = 64
 _KEPT_LOGS = 256
@@ -123,6 +130,7 @@ class ProjectStore:
         self._project = project
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
+        self._datasets = Datasets(project, store.registry, store.storage, self._reader)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
@@ -186,7 +194,7 @@ class ProjectStore:
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         definition, log = self._table(*parse_reference(ref))
         with self._reader.told([definition]):
-            return vacuum(log, retention_hours, dry_run)
+            return vacuum(log, retention_hours, dry_run, self._datasets.pinned(definition))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:
@@ -207,16 +215,43 @@ class ProjectStore:
     def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
         return self._store.registry.list_views(self._project, name, tags)
 
-    def delete_view(self, name: str, version: int) -> None:
-        self._store.registry.delete_view(self._project, name, version)
+    def delete_view(self, name: str, version: int, force: bool) -> None:
+        for dataset in self._store.registry.delete_view(self._project, name, version, force):
+            self._store.storage.remove(dataset.location)
+
+    def start_dataset(self, asked: DatasetDefinition) -> DatasetWriting:
+        view = self.get_view(*parse_reference(asked.name))
+        request = msgspec.structs.replace(asked.request, view=view.ref, query=None)
+        return self._datasets.start(msgspec.structs.replace(asked, name=view.ref, version=0, request=request))
+
+    def make_dataset(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
+        return self._datasets.make(writing, spine)
+
+    def create_dataset(self, asked: DatasetDefinition, spine: pa.Table | None) -> DatasetDefinition:
+        return self.make_dataset(self.start_dataset(asked), spine)
+
+    def get_dataset(self, view: str, version: int | None) -> DatasetDefinition:
+        return self._datasets.get(view, version)
+
+    def list_datasets(self, view: str) -> list[DatasetDefinition]:
+        return self._datasets.of_view(view)
+
+    def delete_dataset(self, view: str, version: int) -> None:
+        self._datasets.delete(view, version)
 
     def prepare(self, request: ReadRequest) -> Prepared:
+        if request.stored is not None:
+            return self._datasets.prepare(request, request.stored)
         return self._reader.prepare(request)
 
     def parts(self, prepared: Prepared) -> int:
+        if prepared.request.stored is not None:
+            return self._datasets.parts(prepared.request, prepared.request.stored)
         return self._reader.parts(prepared)
 
-    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
+    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
+        if prepared.request.stored is not None:
+            return self._datasets.run(prepared.request, prepared.request.stored, part, parts)
         return self._reader.run(prepared, spine, part, parts)
 
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
@@ -226,6 +261,8 @@ class ProjectStore:
         return self.run(prepared, spine).table()
 
     def explain(self, request: ReadRequest) -> str:
+        if request.stored is not None:
+            return self._datasets.explain(request, request.stored)
         return self._reader.explain(request)
 
     def close(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
-from headrace.errors import Conflict, InvalidArgument, UnknownColumn
+from headrace.errors import Conflict, InvalidArgument, SnapshotNotFound, UnknownColumn
 from headrace.formats.attempt import attempt_compaction
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
@@ -38,11 +40,25 @@ def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...])
     )
 
 
-def vacuum(log: DeltaLog, retention_hours: int, dry_run: bool) -> list[str]:
-    """Remove, or only list, the files that no snapshot of the last hours needs, as paths in the table's folder."""
+def vacuum(log: DeltaLog, retention_hours: int, dry_run: bool, pinned: Mapping[int, str]) -> list[str]:
+    """Remove, or only list, the files that no snapshot of the last hours needs, as paths in the table's folder.
+
+    Those of `pinned` snapshots, of which the training datasets named were made, stay as well.
+    """
     if not 0 <= retention_hours <= 24 * 366 * 100:
         raise InvalidArgument(f"retention_hours={retention_hours} is refused")
-    return [] if log.newest() is None else log.vacuum(retention_hours, dry_run)
+    if log.newest() is None:
+        return []
+    return log.vacuum(retention_hours, dry_run, [version for version in pinned if _is_there(log, version)])
+
+
+def _is_there(log: DeltaLog, version: int) -> bool:
+    """Whether the log still tells of a snapshot: of one that it has forgotten nothing can be kept."""
+    try:
+        log.at(version)
+    except SnapshotNotFound:
+        return False
+    return True
 
 
 def _check_order(definition: GroupDefinition, snapshot: Snapshot, zorder: tuple[str, ...]) -> None:

@@ -42,6 +42,23 @@ class LocalStorage:
     def uri(self, location: str) -> str:
         return str(self.root / location)
 
+    def new_folder(self) -> Path:
+        """A folder for what is to be `moved` when it is whole; that of a killed process is removed by the next."""
+        folder = self._scratch.new_path()
+        with stored(str(folder)):
+            folder.mkdir()
+        return folder
+
+    def discard(self, folder: Path) -> None:
+        """Remove what is left of a folder that was not moved."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def move(self, folder: Path, location: str) -> None:
+        """Put a folder where it belongs, all of it at once."""
+        with stored(str(self.root / location)):
+            (self.root / location).parent.mkdir(exist_ok=True)
+            os.rename(folder, self.root / location)
+
     def remove(self, location: str) -> None:
         """Remove a table, all of it at once: what a killed process has not yet deleted goes with its scratch."""
         table = self.root / location

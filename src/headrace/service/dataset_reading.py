@@ -1,0 +1,88 @@
+"""Reads of training datasets: of the files, and of the pinned snapshots once more."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pyarrow as pa
+
+from headrace.calls import Calls
+from headrace.errors import Cancelled, CorruptTable
+from headrace.formats.rows_file import RowsFiles
+from headrace.model.types import plain_batch
+from headrace.protocol import BATCH_ROWS
+from headrace.service.dataset_writing import SPINE_FILE
+from headrace.service.reading import Running
+
+
+def read_spine(folder: Path) -> pa.Table:
+    """The rows that a dataset was made of, mapped into memory."""
+    path = folder / SPINE_FILE
+    try:
+        return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTable(f"{path} cannot be read: {error}") from error
+
+
+class StoredRows:
+    """The rows of files of a dataset, as `Running` gives those of a query."""
+
+    def __init__(self, calls: Calls, rows: RowsFiles, limit: int | None) -> None:
+        self._calls = calls
+        self._rows = rows
+        self._limit = limit
+        self._cancelled = False
+        self.schema = rows.schema
+
+    def cancel(self) -> None:
+        """Stop; from any thread. The batches then end in `Cancelled`."""
+        self._cancelled = True
+
+    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
+        """The rows, in the order in which they were written."""
+        return self._calls.steps(self._batches(batch_rows))
+
+    def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
+        left = self._limit
+        for batch in self._rows.batches(batch_rows):
+            if self._cancelled:
+                raise Cancelled("the read was cancelled")
+            if left is None:
+                yield batch
+                continue
+            if left <= 0:
+                return
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        if self._limit is None:
+            return self._rows.table()
+        return pa.Table.from_batches(self._batches(BATCH_ROWS), self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+
+class RecomputedRows:
+    """The rows that a read gives, in the types in which a dataset keeps them."""
+
+    def __init__(self, running: Running, schema: pa.Schema) -> None:
+        self._running = running
+        self.schema = schema
+
+    def cancel(self) -> None:
+        self._running.cancel()
+
+    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
+        for batch in self._running.batches(batch_rows):
+            yield plain_batch(batch, self.schema)
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())

@@ -1,0 +1,173 @@
+"""Making training datasets: one run of the read, whose rows are written as they come."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from headrace.errors import Cancelled, InvalidArgument
+from headrace.formats.rows_file import check_storable, write_file
+from headrace.model.dataset import DatasetDefinition, StoredFile, check_splits
+from headrace.model.definition import read_schema, write_schema
+from headrace.model.request import Prepared, ReadRequest, Span
+from headrace.model.types import plain_batch, plain_schema
+from headrace.protocol import DATASET_KEY
+from headrace.service.reading import Reader, Running
+from headrace.storage.failure import stored
+
+SPINE_FILE = "spine.arrow"
+
+_FILE_BYTES = 64 << 20
+_FILE_ROWS = 1 << 20
+_MOST_WRITERS = 4
+_SPINE_ROWS = 65_536
+
+
+class DatasetWriting:
+    """One dataset on its way to files.
+
+    Args:
+        asked: with the request of the caller, whose snapshots are fixed here.
+
+    Raises:
+        InvalidArgument, InvalidName: what is asked for contradicts itself. Unsupported: a column that the format
+            does not keep.
+    """
+
+    def __init__(self, reader: Reader, asked: DatasetDefinition) -> None:
+        _check_asked(asked)
+        self._reader = reader
+        self._asked = asked
+        self._prepared = reader.prepare(asked.read_of(None))
+        self._schema = plain_schema(read_schema(self._prepared.schema_ipc))
+        check_storable(asked.format, self._schema)
+        self._running: Running | None = None
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """Stop; from any thread. `run` then ends in `Cancelled`."""
+        self._cancelled = True
+        if self._running is not None:
+            self._running.cancel()
+
+    def run(self, spine: pa.Table | None, folder: Path) -> DatasetDefinition:
+        """Write all into an empty folder. What was written has no version and no location yet. Once only."""
+        files = self._write(spine, folder)
+        if spine is not None:
+            _write_spine(folder / SPINE_FILE, spine)
+        asked, prepared = self._asked, self._prepared
+        splits = zip(asked.splits, files, strict=True)
+        return msgspec.structs.replace(
+            asked,
+            request=_pinned(asked.request, prepared),
+            splits=tuple(msgspec.structs.replace(split, files=tuple(found)) for split, found in splits),
+            created=dt.datetime.now(dt.UTC),
+            schema_ipc=write_schema(self._schema),
+            features=prepared.features,
+            labels=prepared.labels,
+            snapshots=prepared.snapshots,
+        )
+
+    def _write(self, spine: pa.Table | None, folder: Path) -> list[list[StoredFile]]:
+        """The files of each split, at least one, which threads write while the engine goes on."""
+        writers = min(_MOST_WRITERS, os.cpu_count() or 1)
+        files: list[list[Future[StoredFile]]] = [[] for _ in self._asked.splits]
+        pending: deque[Future[StoredFile]] = deque()
+        with ThreadPoolExecutor(writers, thread_name_prefix="headrace-dataset") as threads:
+
+            def write(split: int, rows: pa.Table) -> None:
+                while len(pending) >= writers:
+                    pending.popleft().result()
+                path = f"{self._asked.splits[split].name}/{len(files[split]):05}.{self._asked.format}"
+                pending.append(threads.submit(self._write_file, folder, path, rows))
+                files[split].append(pending[-1])
+
+            for split, rows in self._chunks(spine):
+                write(split, rows)
+            for split, found in enumerate(files):
+                if not found:
+                    write(split, self._schema.empty_table())
+            return [[file.result() for file in found] for found in files]
+
+    def _write_file(self, folder: Path, path: str, rows: pa.Table) -> StoredFile:
+        with stored(path):
+            (folder / path).parent.mkdir(exist_ok=True)
+        if self._asked.format == "arrow":
+            rows = rows.replace_schema_metadata({DATASET_KEY: self._asked.key})
+        return StoredFile(path, rows.num_rows, write_file(self._asked.format, folder / path, rows))
+
+    def _chunks(self, spine: pa.Table | None) -> Iterator[tuple[int, pa.Table]]:
+        """The number of a split, and rows for one of its files."""
+        self._running = self._reader.run(self._prepared, spine)
+        split, chunk = 0, _Chunk(self._schema)
+        for part, batch in self._running.in_parts():
+            if self._cancelled:
+                raise Cancelled("the training dataset is no longer wanted: nothing was stored")
+            if chunk.rows and (part != split or chunk.is_full):
+                yield split, chunk.table()
+                chunk = _Chunk(self._schema)
+            split = part
+            chunk.add(batch)
+        if chunk.rows:
+            yield split, chunk.table()
+
+
+class _Chunk:
+    """Rows for one file."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self.rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        plain = plain_batch(batch, self._schema)
+        self._batches.append(plain)
+        self._bytes += plain.nbytes
+        self.rows += plain.num_rows
+
+    @property
+    def is_full(self) -> bool:
+        return self._bytes >= _FILE_BYTES or self.rows >= _FILE_ROWS
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_batches(self._batches, self._schema)
+
+
+def _check_asked(asked: DatasetDefinition) -> None:
+    request = asked.request
+    if request.kind != "training" or request.parts or request.limit is not None or request.stored is not None:
+        raise InvalidArgument("a training dataset is made of the training data of a feature view")
+    check_splits(asked.splits)
+    options = request.point_in_time
+    if any(isinstance(split.part, Span) for split in asked.splits) and (options.start or options.end):
+        raise InvalidArgument(
+            "start and end are given, and splits that have their own",
+            hint="leave start and end out, or split by fractions",
+        )
+
+
+def _pinned(asked: ReadRequest, prepared: Prepared) -> ReadRequest:
+    """The request of all rows, as it was prepared for its parts."""
+    return msgspec.structs.replace(
+        prepared.request, parts=asked.parts, ordered=asked.ordered, point_in_time=asked.point_in_time
+    )
+
+
+def _write_spine(path: Path, spine: pa.Table) -> None:
+    """As a stream, because a file takes no dictionary that differs from batch to batch."""
+    with (
+        stored(str(path)),
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_stream(sink, spine.schema) as writer,
+    ):
+        for batch in spine.to_batches(_SPINE_ROWS):
+            writer.write_batch(batch)

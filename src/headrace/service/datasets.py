@@ -1,0 +1,196 @@
+"""Training datasets of one project: made, found, read, and what they need of the tables."""
+
+from __future__ import annotations
+
+import msgspec
+import pyarrow as pa
+
+from headrace.errors import Conflict, HeadraceError, InvalidArgument, NotFound, OutcomeUnknown, UnknownColumn
+from headrace.formats.rows_file import RowsFiles
+from headrace.model.dataset import DatasetDefinition, Split, StoredFile
+from headrace.model.definition import GroupDefinition, read_schema, write_schema
+from headrace.model.query import pins_of
+from headrace.model.request import Prepared, ReadRequest, StoredRead
+from headrace.registry.registry import Registry
+from headrace.service.dataset_reading import RecomputedRows, StoredRows, read_spine
+from headrace.service.dataset_writing import DatasetWriting
+from headrace.service.reading import Reader
+from headrace.storage.local import LocalStorage
+
+_MOST_STREAMS = 4
+
+
+class Datasets:
+    """The training datasets of one project.
+
+    Args:
+        reader: reads the feature views that they are made of.
+    """
+
+    def __init__(self, project: str, registry: Registry, storage: LocalStorage, reader: Reader) -> None:
+        self._project = project
+        self._registry = registry
+        self._storage = storage
+        self._reader = reader
+
+    def start(self, asked: DatasetDefinition) -> DatasetWriting:
+        """A dataset that is asked for, checked and with its snapshots fixed. It is made by `make`."""
+        return DatasetWriting(self._reader, asked)
+
+    def make(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
+        """Write all of it, and register it then: what is broken off leaves nothing.
+
+        Raises:
+            Cancelled: `writing` was cancelled. NotFound: its view or a group was deleted meanwhile.
+            Conflict: a vacuum took files that it needs.
+        """
+        folder = self._storage.new_folder()
+        try:
+            written = writing.run(spine, folder)
+            location = self._storage.new_location(self._project, written.name.replace("@", "_"))
+            self._storage.move(folder, location)
+        finally:
+            self._storage.discard(folder)
+        try:
+            made = self._registry.create_dataset(
+                self._project, msgspec.structs.replace(written, location=location)
+            )
+        except OutcomeUnknown:
+            raise
+        except HeadraceError:
+            self._storage.remove(location)
+            raise
+        self._check_whole(made)
+        return self._told(made)
+
+    def get(self, view: str, version: int | None) -> DatasetDefinition:
+        return self._told(self._registry.get_dataset(self._project, view, version))
+
+    def of_view(self, view: str) -> list[DatasetDefinition]:
+        return [self._told(dataset) for dataset in self._registry.list_datasets(self._project, view)]
+
+    def delete(self, view: str, version: int) -> None:
+        self._storage.remove(self._registry.delete_dataset(self._project, view, version).location)
+
+    def pinned(self, group: GroupDefinition) -> dict[int, str]:
+        """The snapshots of a group's table that datasets were made of, each with one that needs it."""
+        return {
+            snapshot: dataset.ref
+            for dataset in self._registry.datasets_of_group(self._project, group)
+            if dataset.request.locations.get(group.ref) == group.location
+            and dataset.request.query is not None
+            for snapshot in pins_of(dataset.request.query, group.ref)
+        }
+
+    def prepare(self, request: ReadRequest, stored: StoredRead) -> Prepared:
+        """Check a read of a dataset.
+
+        Raises:
+            NotFound, UnknownColumn; SnapshotNotFound: what it is to be recomputed of is gone.
+        """
+        dataset, split = self._found(stored)
+        columns = _columns(dataset, stored)
+        if stored.recomputed:
+            self._reader.prepare(_recomputing(dataset, split, request))
+        whole = request.limit is None and not stored.recomputed
+        return Prepared(
+            request=msgspec.structs.replace(
+                request, stored=msgspec.structs.replace(stored, version=dataset.version)
+            ),
+            schema_ipc=write_schema(pa.schema([read_schema(dataset.schema_ipc).field(c) for c in columns])),
+            features=tuple(name for name in dataset.features if name in columns),
+            labels=tuple(name for name in dataset.labels if name in columns),
+            snapshots=dataset.snapshots,
+            mapped=tuple(path for path, _ in self._files(dataset, split))
+            if whole and dataset.format == "arrow"
+            else (),
+            key=dataset.key,
+        )
+
+    def parts(self, request: ReadRequest, stored: StoredRead) -> int:
+        """Into how many streams the read can be split."""
+        if stored.recomputed or request.limit is not None:
+            return 1
+        return min(_MOST_STREAMS, len(self._files(*self._found(stored))))
+
+    def run(
+        self, request: ReadRequest, stored: StoredRead, part: int, parts: int
+    ) -> StoredRows | RecomputedRows:
+        dataset, split = self._found(stored)
+        schema = read_schema(dataset.schema_ipc)
+        if stored.recomputed:
+            prepared = self._reader.prepare(_recomputing(dataset, split, request))
+            spine = read_spine(self._storage.root / dataset.location) if dataset.has_spine else None
+            return RecomputedRows(self._reader.run(prepared, spine), schema)
+        if not 0 <= part < parts <= _MOST_STREAMS:
+            raise InvalidArgument(f"the read has no part {part} of {parts}")
+        files = self._files(dataset, split)
+        share = files[len(files) * part // parts : len(files) * (part + 1) // parts]
+        rows = RowsFiles(dataset.format, share, schema, _columns(dataset, stored))
+        return StoredRows(self._reader.calls, rows, request.limit)
+
+    def explain(self, request: ReadRequest, stored: StoredRead) -> str:
+        dataset, split = self._found(stored)
+        if stored.recomputed:
+            return self._reader.explain(_recomputing(dataset, split, request))
+        files = self._files(dataset, split)
+        size = sum(size for _, size in files)
+        of = "" if split is None else f", split {split.name}"
+        return (
+            f"training dataset {dataset.ref}{of}: {len(files)} {dataset.format} files, {size / 1e6:.1f} MB\n"
+            f"columns {', '.join(_columns(dataset, stored))}"
+        )
+
+    def _found(self, stored: StoredRead) -> tuple[DatasetDefinition, Split | None]:
+        dataset = self._registry.get_dataset(self._project, stored.view, stored.version)
+        if stored.split is None:
+            return dataset, None
+        for split in dataset.splits:
+            if split.name == stored.split:
+                return dataset, split
+        raise NotFound(
+            f"training dataset {dataset.ref} has no split {stored.split!r}",
+            hint=f"it has {', '.join(split.name for split in dataset.splits)}",
+        )
+
+    def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[tuple[str, int]]:
+        """Path and size of each."""
+        files: list[StoredFile] = [
+            file for one in dataset.splits if split in (None, one) for file in one.files
+        ]
+        folder = self._storage.root / dataset.location
+        return [(str(folder / file.path), file.size_bytes) for file in files]
+
+    def _check_whole(self, dataset: DatasetDefinition) -> None:
+        """A vacuum that began before the dataset was registered knew nothing of what it needs."""
+        try:
+            self._reader.prepare(dataset.read_of(None))
+        except HeadraceError as error:
+            self.delete(dataset.name, dataset.version)
+            raise Conflict(
+                f"what training dataset {dataset.ref} was made of is gone already: {error.message}",
+                hint="try again",
+            ) from error
+
+    def _told(self, dataset: DatasetDefinition) -> DatasetDefinition:
+        """With where it lies in full."""
+        return msgspec.structs.replace(dataset, location=self._storage.uri(dataset.location))
+
+
+def _columns(dataset: DatasetDefinition, stored: StoredRead) -> list[str]:
+    names: list[str] = read_schema(dataset.schema_ipc).names
+    if stored.columns is None:
+        return names
+    unknown = [column for column in stored.columns if column not in names]
+    if unknown:
+        raise UnknownColumn(
+            f"training dataset {dataset.ref} has no column {', '.join(map(repr, unknown))}",
+            hint=f"it has {', '.join(names[:20])}",
+        )
+    if not stored.columns or len(set(stored.columns)) < len(stored.columns):
+        raise InvalidArgument(f"columns={list(stored.columns)} are none, or one of them twice")
+    return list(stored.columns)
+
+
+def _recomputing(dataset: DatasetDefinition, split: Split | None, request: ReadRequest) -> ReadRequest:
+    return msgspec.structs.replace(dataset.read_of(split), limit=request.limit)
