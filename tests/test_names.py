@@ -22,11 +22,15 @@ PUBLIC: dict[str, set[str]] = {
     },
     "FeatureView": {
         "name", "version", "labels", "features", "query", "tags", "description", "training_data", "train_test_split", "train_validation_test_split", "batch_data", "explain",
+        "create_training_dataset", "get_training_dataset", "list_training_datasets", "delete_training_dataset",
     },
     "Query": {"select", "filter", "limit", "join", "as_of", "read", "explain", "schema"},
     "Column": {"isin", "like", "is_null", "is_not_null", "is_nan"},
     "Result": {
         "schema", "snapshots", "to_arrow", "to_polars", "to_reader", "to_pandas", "to_df", "head", "explain", "xy",
+    },
+    "TrainingDataset": {
+        "version", "splits", "rows", "snapshots", "schema", "features", "labels", "location", "format", "created", "description", "tags", "read", "recompute",
     },
     "Commit": {"snapshot", "timestamp", "operation", "user", "rows_inserted", "rows_updated", "rows_deleted"},
 }  # fmt: skip

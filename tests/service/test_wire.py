@@ -29,7 +29,8 @@ DELETE = {"ref": "numbers@v1", "idempotency_key": "k"}
 TIMED = {"name": "timed", "version": 0, "primary_key": ["id"], "event_time": "t"}
 NUMBERS = {"source": {"group": "numbers@v1"}}
 CHANGES = {"source": {"group": "numbers@v1", "since": 0}}
-HALF = {"low": 0.0, "high": 0.5}
+HALF = {"type": "share", "low": 0.0, "high": 0.5}
+EARLY = {"type": "span", "end": "2026-01-01T00:00:00Z"}
 FIRST_REQUESTS = """
 import sys, threading
 import msgspec
@@ -282,11 +283,24 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
             hr.InvalidArgument,
         ),
         ("explain", {"kind": "query", "query": CHANGES, "latest": True}, hr.InvalidArgument),
-        ("explain", {"kind": "query", "query": CHANGES, "share": HALF}, hr.InvalidArgument),
-        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF, "latest": True}, hr.InvalidArgument),
-        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF | {"low": 0.6}}, hr.InvalidArgument),
-        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF | {"high": 2}}, hr.InvalidArgument),
-        ("explain", {"kind": "query", "query": NUMBERS, "share": HALF | {"stratify": "x"}}, hr.UnknownColumn),
+        ("explain", {"kind": "query", "query": CHANGES, "parts": [HALF]}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": CHANGES, "ordered": True}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [EARLY]}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF, HALF]}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF, EARLY]}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF] * 300}, hr.InvalidArgument),
+        ("explain", {"kind": "stored"}, hr.InvalidArgument),
+        ("explain", {"kind": "stored", "stored": {"view": "none@v1", "version": 1}}, hr.NotFound),
+        ("get_dataset", {"name": "none@v1"}, hr.NotFound),
+        ("delete_dataset", {"name": "none@v1", "version": 1}, hr.NotFound),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF], "latest": True}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF | {"low": 0.6}]}, hr.InvalidArgument),
+        ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF | {"high": 2}]}, hr.InvalidArgument),
+        (
+            "explain",
+            {"kind": "query", "query": NUMBERS, "parts": [HALF | {"stratify": "x"}]},
+            hr.UnknownColumn,
+        ),
         (
             "explain",
             {"kind": "query", "query": {"source": {"group": "numbers@v1", "since": -7}}},
