@@ -59,6 +59,7 @@ Action = Literal[
     "list_datasets",
     "delete_dataset",
     "delete_rows",
+    "add_features",
     "restore",
     "compact",
     "vacuum",
@@ -111,6 +112,9 @@ class Backend(Protocol):
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
         """Delete the rows with these keys, or for which the condition is true."""
+
+    def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
+        """Add columns, or widen their types. Raises SchemaMismatch, Conflict, OutcomeUnknown."""
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         """Commit the table as it was at a snapshot. Raises SnapshotNotFound, Conflict, OutcomeUnknown."""
@@ -214,6 +218,14 @@ class DeleteRows(msgspec.Struct, frozen=True, omit_defaults=True):
     condition: Condition | None = None
 
 
+class AddFeatures(msgspec.Struct, frozen=True):
+    """`schema_ipc` is an Arrow IPC schema."""
+
+    ref: str
+    schema_ipc: bytes
+    idempotency_key: str
+
+
 class Restore(msgspec.Struct, frozen=True):
     ref: str
     snapshot: Int64
@@ -269,7 +281,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
-know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, Restore, History, Outcome)
+know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
 know(Compact, Vacuum, InsertCommand, DatasetCommand, InsertCommand | DatasetCommand, ReadCommand, ErrorBody)
 
 

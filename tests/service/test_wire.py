@@ -291,6 +291,11 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
         ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF] * 300}, hr.InvalidArgument),
         ("explain", {"kind": "stored"}, hr.InvalidArgument),
         ("explain", {"kind": "stored", "stored": {"view": "none@v1", "version": 1}}, hr.NotFound),
+        (
+            "add_features",
+            {"ref": "numbers@v1", "schema_ipc": "AAAA", "idempotency_key": "k"},
+            hr.InvalidArgument,
+        ),
         ("get_dataset", {"name": "none@v1"}, hr.NotFound),
         ("delete_dataset", {"name": "none@v1", "version": 1}, hr.NotFound),
         ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF], "latest": True}, hr.InvalidArgument),

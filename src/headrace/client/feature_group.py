@@ -21,6 +21,7 @@ from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
+from headrace.model.text import check_text
 from headrace.model.write_key import check_write_key, passing_key
 from headrace.protocol import Backend, InsertMode
 
@@ -48,7 +49,7 @@ class FeatureGroup:
     @property
     def schema(self) -> pa.Schema | None:
         """The columns; None before the first insert, which sets them."""
-        return self._current().schema
+        return self._refresh().schema
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -120,6 +121,8 @@ class FeatureGroup:
     def __getitem__(self, name: str) -> Column:
         schema = self._current().schema
         if schema is not None and name not in schema.names:
+            schema = self._refresh().schema  # it may have been added since
+        if schema is not None and name not in schema.names:
             raise UnknownColumn(
                 f"feature group {self._ref} has no column {name!r}",
                 hint=f"it has {', '.join(schema.names[:20])}",
@@ -128,7 +131,7 @@ class FeatureGroup:
 
     def __getattr__(self, name: str) -> Column:
         if not name.startswith("_"):
-            schema = self._current().schema
+            schema = self._refresh().schema
             if schema is not None and name in schema.names:
                 return self[name]
             columns = f"its columns are {', '.join(schema.names[:20])}" if schema else "it has no columns yet"
@@ -277,6 +280,28 @@ class FeatureGroup:
         """
         return self._backend.restore(self._ref, check_snapshot(snapshot), _write_key(idempotency_key))
 
+    def add_features(
+        self, features: Mapping[str, pa.DataType], *, idempotency_key: str | None = None
+    ) -> Commit:
+        """Add columns, and widen the types of columns that are there, in one commit.
+
+        A new column is null in every row and snapshot before. From then on inserts bring it. A wider type holds every
+        value of the old one, and has all files written anew.
+
+        Args:
+            features: such as `{"humidity": pa.float64()}`.
+            idempotency_key: names the write, so that running it again changes nothing.
+
+        Raises:
+            SchemaMismatch: a type that cannot be stored, or is not wider. InvalidName, NameClash.
+            Conflict: others kept writing; try again.
+            OutcomeUnknown: try again with the same `idempotency_key`.
+        """
+        wanted = _wanted(features)
+        commit = self._backend.add_features(self._ref, wanted, _write_key(idempotency_key))
+        self._refresh()
+        return commit
+
     def compact(self, *, zorder: Sequence[str] = ()) -> Commit:
         """Put the rows of small files into large ones, in a commit that changes no row; none where there are none.
 
@@ -337,14 +362,20 @@ class FeatureGroup:
     def _ref(self) -> str:
         return self._group.definition.ref
 
-    def _current(self) -> Group:
-        """The group, asked for again while it has no schema: somebody else may have inserted first."""
-        if self._group.schema is None:
-            self._group = self._backend.get_group(self.name, self.version)
+    def _refresh(self) -> Group:
+        self._group = self._backend.get_group(self.name, self.version)
         return self._group
 
+    def _current(self) -> Group:
+        """The group, asked for again while it has no schema: somebody else may have inserted first."""
+        return self._refresh() if self._group.schema is None else self._group
+
     def _query(self, *steps: Select) -> Query:
-        return Query(self._backend, QueryModel(Source(self._ref), steps), {self._ref: self._current()})
+        model, known = QueryModel(Source(self._ref), steps), self._current()
+        try:
+            return Query(self._backend, model, {self._ref: known})
+        except UnknownColumn:  # it may have been added since
+            return Query(self._backend, model, {self._ref: self._refresh()})
 
     def _warn_of_dates(self) -> None:
         schema, time = self.schema, self.event_time
@@ -372,6 +403,20 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     if not names:
         raise InvalidArgument("columns is empty", hint="leave it out for all columns")
     return names
+
+
+def _wanted(features: Mapping[str, pa.DataType]) -> pa.Schema:
+    if not isinstance(features, Mapping) or not features:
+        raise InvalidArgument(
+            f"features={features!r} is refused", hint='types by name, such as {"humidity": pa.float64()}'
+        )
+    for name, kind in features.items():
+        check_text("feature", name)
+        if not isinstance(kind, pa.DataType):
+            raise InvalidArgument(
+                f"{name}={kind!r} is no Arrow type", hint="such as pa.float64() or pa.string()"
+            )
+    return pa.schema(list(features.items()))
 
 
 def _write_key(given: str | None) -> str:

@@ -33,7 +33,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.model.dataset import DatasetDefinition
-from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
 
@@ -111,6 +111,9 @@ class RemoteBackend:
             sent = sink.getvalue().to_pybytes()
         return self._written("delete_rows", protocol.DeleteRows(ref, idempotency_key, sent, condition))
 
+    def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
+        return self._written("add_features", protocol.AddFeatures(ref, write_schema(wanted), idempotency_key))
+
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         return self._written("restore", protocol.Restore(ref, snapshot, idempotency_key))
 
@@ -120,7 +123,9 @@ class RemoteBackend:
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         return self._ask("vacuum", protocol.Vacuum(ref, retention_hours, dry_run), _TEXTS)
 
-    def _written(self, action: protocol.Action, body: protocol.DeleteRows | protocol.Restore) -> Commit:
+    def _written(
+        self, action: protocol.Action, body: protocol.DeleteRows | protocol.AddFeatures | protocol.Restore
+    ) -> Commit:
         try:
             return self._ask(action, body, _COMMIT)
         except _UNCERTAIN as error:

@@ -64,9 +64,32 @@ class Snapshot:
         return f"(SELECT {columns} FROM {source} AS r JOIN (VALUES {values}) AS p(i, {names}) ON r.file_index = p.i)"
 
     def source(self, files: pa.Table) -> str:
-        """SQL for what stands in `files`, at least one: all columns but the partitions', and `file_index`."""
+        """SQL for what stands in `files`, at least one: all columns but the partitions', and `file_index`.
+
+        Files that were written before a column was added do not have it, and its values in them are null.
+        """
         paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in files["path"].to_pylist())
-        return f"read_parquet([{paths}], hive_partitioning=false)"
+        if self._is_whole(files):
+            return f"read_parquet([{paths}], hive_partitioning=false)"
+        columns = ", ".join(
+            f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}"
+            for f in self.schema
+            if f.name not in self.partition_by
+        )
+        found = f"read_parquet([{paths}], hive_partitioning=false, union_by_name=true)"
+        # What no file has is a column of the first side alone.
+        return f"(SELECT {columns} WHERE false UNION ALL BY NAME SELECT *, file_index, file_row_number FROM {found})"
+
+    def _is_whole(self, files: pa.Table) -> bool:
+        """Whether it is sure that the files have every column: those of which there are statistics they have."""
+        for field in self.schema:
+            if field.name in self.partition_by:
+                continue
+            index = files.schema.get_field_index(f"null_count.{field.name}")
+            # A name with a dot may be that of a column in another.
+            if index < 0 or "." in field.name or pa.types.is_nested(field.type) or files[index].null_count:
+                return False
+        return True
 
     @property
     def rows(self) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, WriterProperties, write_deltalake
+from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from headrace.errors import (
@@ -281,6 +282,24 @@ class DeltaLog:
         """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
         alike = " AND ".join(_alike(rows.schema.field(c)) for c in exact)
         self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
+
+    def add_columns(self, fields: pa.Schema, write: Write) -> None:
+        """Add columns, which are null in every row that there is."""
+        self._base(write).alter.add_columns(
+            list(DeltaSchema.from_arrow(fields).fields), commit_properties=properties(write)
+        )
+
+    def rewrite(self, rows: Any, write: Write, partition_by: Iterable[str]) -> None:
+        """Replace all rows, and the columns by those of `rows`."""
+        write_deltalake(
+            self._base(write),
+            unsliced(rows),
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_by=list(partition_by) or None,
+            commit_properties=properties(write),
+            writer_properties=_FILES,
+        )
 
     def restore(self, snapshot: int, write: Write) -> None:
         """Make the table what it was at a snapshot."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headrace.errors import CorruptTable, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_entry import data_path, entry_path, lost_file
-from headrace.formats.delta_write import UPDATED
+from headrace.formats.delta_write import UPDATED, WIDENED
 from headrace.formats.feed import Feed
 
 _ENABLED = "delta.enableChangeDataFeed"
@@ -98,6 +98,8 @@ def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]
     ):
         raise Unsupported(f"snapshot {version} of {uri} kept no change feed")
     info = next((a.commit_info for a in actions if a.commit_info), {})
+    if WIDENED in info:
+        return
     told = [a.cdc for a in actions if a.cdc]
     added = [a.add for a in actions if a.add and a.add.data_change]
     removed = [a.remove for a in actions if a.remove and a.remove.data_change]

@@ -19,8 +19,11 @@ WRITE_PREFIX = "headrace/"
 UNIQUE = "headrace.unique"
 SAME_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 """Operations, in Delta's words, whose commits change no row."""
+_SCHEMA_ALONE = frozenset({"ADD COLUMN"})
 UPDATED = "headrace.updated"
 _DELETED = "headrace.deleted"
+WIDENED = "headrace.widened"
+"""Marks a commit that wrote all rows anew in wider types, and changed none."""
 
 
 class Write:
@@ -33,6 +36,7 @@ class Write:
         base: the snapshot on which the write rests: anything committed since makes it fail.
         deleted: rows that it removes and does not replace; None leaves the counting to the wheel.
         updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
+        widened: it writes all rows anew, in wider types.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Write:
         base: int | None = None,
         updated: int | None = None,
         deleted: int | None = None,
+        widened: bool = False,
     ) -> None:
         self.write_id = write_id
         self.keys = keys
@@ -50,6 +55,7 @@ class Write:
         self.base = base
         self.updated = updated
         self.deleted = deleted
+        self.widened = widened
 
 
 def properties(write: Write, *, first: bool = False) -> CommitProperties:
@@ -61,6 +67,8 @@ def properties(write: Write, *, first: bool = False) -> CommitProperties:
         metadata[UPDATED] = str(write.updated)
     if write.deleted is not None:
         metadata[_DELETED] = str(write.deleted)
+    if write.widened:
+        metadata[WIDENED] = "true"
     # What is made for one write only is asked for at once or never, and need not fill the log for ever.
     passing = write.write_id.startswith(WRITE_PREFIX + PASSING)
     now = int(time.time() * 1000) if passing else None
@@ -106,12 +114,14 @@ def commit_of(entry: Mapping[str, Any]) -> Commit:
         # The wheel was told to delete and to insert.
         updated = int(entry[UPDATED])
         inserted, deleted = inserted - updated, None if deleted is None else deleted - updated
+    if WIDENED in entry or entry.get("operation") in _SCHEMA_ALONE:
+        inserted, updated, deleted = 0, 0, 0
     if _DELETED in entry:
         updated, deleted = updated or 0, int(entry[_DELETED])
     return Commit(
         snapshot=int(entry["version"]),
         timestamp=dt.datetime.fromtimestamp(int(entry["timestamp"]) / 1000, dt.UTC),
-        operation=str(entry.get("operation", "UNKNOWN")),
+        operation="CHANGE COLUMN" if WIDENED in entry else str(entry.get("operation", "UNKNOWN")),
         rows_inserted=inserted,
         rows_updated=updated,
         rows_deleted=deleted,

@@ -91,7 +91,8 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     Pinning puts the view's query and labels in their places, a snapshot into every source, and the time of the
     call into `now`; a pinned request gives the same rows however often it is run. `spine_schema` is the Arrow
     IPC schema of the rows that the caller will send. `locations` are those of the tables at that time: a group
-    that was deleted and made again is another one, though its name and the snapshot's number be the same.
+    that was deleted and made again is another one, though its name and the snapshot's number be the same. Tables
+    that are read as they were have the columns of the snapshots in `schemas`, too, with nulls in those added since.
 
     Of `parts`, which share no row, the rows come one part after the other; without any, all rows. Rows that are
     `ordered` come, within their part, by event time, primary key, and then by the other columns, or as the spine
@@ -111,6 +112,7 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     spine_schema: bytes | None = None
     now: Instant | None = None
     locations: dict[str, str] = {}
+    schemas: dict[str, Int64] = {}
 
     def __post_init__(self) -> None:
         _check_times(now=self.now)

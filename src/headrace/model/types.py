@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from headrace.errors import InvalidName, NameClash, SchemaMismatch
@@ -152,6 +155,37 @@ def decoded(column: pa.Array) -> pa.Array:
         return column
     values = column.dictionary.cast(decoded_type(column.type))
     return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
+
+
+def is_wider(kind: pa.DataType, than: pa.DataType) -> bool:
+    """Whether every value of one stored type is one of the other, which is another."""
+    if pa.types.is_integer(than):
+        if pa.types.is_integer(kind):
+            return bool(kind.bit_width > than.bit_width)
+        if pa.types.is_floating(kind):
+            # As many bits as the fraction of the float has, and the one that is never written.
+            return bool(than.bit_width - 1 <= {32: 24, 64: 53}.get(kind.bit_width, 0))
+        return bool(
+            pa.types.is_decimal(kind) and kind.precision - kind.scale >= len(str(1 << (than.bit_width - 1)))
+        )
+    if pa.types.is_floating(than):
+        return bool(pa.types.is_floating(kind) and kind.bit_width > than.bit_width)
+    if pa.types.is_decimal(than) and pa.types.is_decimal(kind):
+        digits, others = kind.precision - kind.scale, than.precision - than.scale
+        return bool(kind != than and kind.scale >= than.scale and digits >= others)
+    return False
+
+
+def merged_schema(schemas: Sequence[pa.Schema]) -> pa.Schema | None:
+    """The columns of all, the oldest schema first, in the order of the newest and their widest types; None of none."""
+    if len(schemas) < 2:
+        return schemas[0] if schemas else None
+    fields: dict[str, pa.Field] = {}
+    for field in itertools.chain.from_iterable(reversed(schemas)):
+        known = fields.get(field.name)
+        if known is None or is_wider(field.type, known.type):
+            fields[field.name] = field
+    return pa.schema(fields.values())
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 import pyarrow as pa
@@ -13,6 +14,7 @@ from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.query import ENTITIES, Join, Query, Source, Step
+from headrace.model.types import merged_schema
 
 
 def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
@@ -32,24 +34,50 @@ def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Qu
     return Query(source, tuple(steps)), snapshots
 
 
+def later_schemas(
+    tables: dict[str, tuple[GroupDefinition, DeltaLog]], snapshots: dict[Source, Snapshot]
+) -> dict[str, int]:
+    """The newest snapshot of each group that is read as it was, where its columns are others."""
+    later = {}
+    for source, snapshot in snapshots.items():
+        newest = tables[source.group][1].newest()
+        if newest is not None and newest.version > snapshot.version and newest.schema != snapshot.schema:
+            later[source.group] = newest.version
+    return later
+
+
 def groups_at(
     tables: dict[str, tuple[GroupDefinition, DeltaLog]],
     snapshots: dict[Source, Snapshot],
+    schemas: Mapping[str, int],
     spine: pa.Schema | None,
 ) -> dict[str, Group]:
-    """Each group with the columns of the newest of its snapshots that are read, and the rows given as a group."""
-    newest: dict[str, Snapshot] = {}
+    """Each group with the columns of its snapshots that are read, and of `schemas`; and the rows given as a group."""
+    read: dict[str, dict[int, pa.Schema]] = {ref: {} for ref in tables}
     for source, snapshot in snapshots.items():
-        if source.group not in newest or newest[source.group].version < snapshot.version:
-            newest[source.group] = snapshot
+        read[source.group][snapshot.version] = snapshot.schema
+    for ref, version in schemas.items():
+        if ref in tables:
+            read[ref][version] = tables[ref][1].at(version).schema
     groups = {
-        ref: Group(definition, newest[ref].schema if ref in newest else None)
+        ref: Group(definition, merged_schema([read[ref][version] for version in sorted(read[ref])]))
         for ref, (definition, _) in tables.items()
     }
     if spine is not None:
         # A name that no group can have: whatever it is joined with is another one.
         groups[ENTITIES] = Group(GroupDefinition(name="the spine", version=0, primary_key=()), spine)
     return groups
+
+
+def with_columns_of(groups: Mapping[str, Group], snapshots: dict[Source, Snapshot]) -> dict[Source, Snapshot]:
+    """The snapshots, each with all columns of its group."""
+    found = {}
+    for source, snapshot in snapshots.items():
+        schema = groups[source.group].schema
+        found[source] = (
+            snapshot if snapshot.schema == schema else dataclasses.replace(snapshot, schema=schema)
+        )
+    return found
 
 
 def snapshot_of(

@@ -46,7 +46,15 @@ from headrace.planning.plan import Plan, make_plan
 from headrace.protocol import BATCH_ROWS
 from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.explanation import explain, warnings_of
-from headrace.service.pinning import groups_at, pin, pinned_snapshot, snapshot_of, snapshots_of
+from headrace.service.pinning import (
+    groups_at,
+    later_schemas,
+    pin,
+    pinned_snapshot,
+    snapshot_of,
+    snapshots_of,
+    with_columns_of,
+)
 from headrace.service.planned import Planned
 
 _MOST_SCANS_AT_ONCE = 4
@@ -94,11 +102,17 @@ class Reader:
             pinned, snapshots = pin(
                 query, lambda source: snapshot_of(source, *tables[source.group], as_of, now)
             )
-        resolved = resolve(pinned, groups_at(tables, snapshots, _spine(request)))
+            # A request that was prepared before says what it was prepared for.
+            schemas = later_schemas(tables, snapshots) if request.now is None else request.schemas
+            groups = groups_at(tables, snapshots, schemas, _spine(request))
+        snapshots = with_columns_of(groups, snapshots)
+        resolved = resolve(pinned, groups)
         if labels:
             check_labels(resolved, labels, request.point_in_time.min_age)
         locations = {ref: definition.location for ref, (definition, _) in tables.items()}
-        request = msgspec.structs.replace(request, query=pinned, labels=labels, now=now, locations=locations)
+        request = msgspec.structs.replace(
+            request, query=pinned, labels=labels, now=now, locations=locations, schemas=schemas
+        )
         plan = self._make(request, resolved, snapshots).plan
         names = [f.name for f in resolved.fields]
         held = set(plan.schema.names)
@@ -186,7 +200,8 @@ class Reader:
             raise InvalidArgument("the read is not prepared: it names no query")
         tables = self._tables(request.query, request.locations)
         pinned, found = pin(request.query, lambda source: pinned_snapshot(source, *tables[source.group]))
-        return self._make(request, resolve(pinned, groups_at(tables, found, _spine(request))), found)
+        groups = groups_at(tables, found, request.schemas, _spine(request))
+        return self._make(request, resolve(pinned, groups), with_columns_of(groups, found))
 
     def _make(self, request: ReadRequest, resolved: Resolved, snapshots: dict[Source, Snapshot]) -> Planned:
         plan = make_plan(request, resolved, _spine(request))

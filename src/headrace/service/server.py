@@ -292,6 +292,13 @@ def _delete_rows(store: ProjectStore, body: protocol.DeleteRows) -> object:
     return store.delete_rows(body.ref, keys, body.condition, body.idempotency_key)
 
 
+def _add_features(store: ProjectStore, body: protocol.AddFeatures) -> object:
+    with _arrow("the columns"):
+        wanted = read_schema(body.schema_ipc)
+        _check_text(wanted)
+    return store.add_features(body.ref, wanted, body.idempotency_key)
+
+
 _body = protocol.GroupBody.of
 
 _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
@@ -309,6 +316,7 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "list_datasets": (protocol.Named, lambda s, b: s.list_datasets(b.name)),
     "delete_dataset": (protocol.Named, lambda s, b: s.delete_dataset(b.name, b.version)),
     "delete_rows": (protocol.DeleteRows, _delete_rows),
+    "add_features": (protocol.AddFeatures, _add_features),
     "restore": (protocol.Restore, lambda s, b: s.restore(b.ref, b.snapshot, b.idempotency_key)),
     "compact": (protocol.Compact, lambda s, b: s.compact(b.ref, b.zorder)),
     "vacuum": (protocol.Vacuum, lambda s, b: s.vacuum(b.ref, b.retention_hours, b.dry_run)),

@@ -182,6 +182,10 @@ class ProjectStore:
             resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
+    def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
+        write_id = _write_id(idempotency_key)
+        return self._write(ref, lambda writer: writer.add_features(wanted, write_id))
+
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key)
         return self._write(ref, lambda writer: writer.restore(snapshot, write_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import random
 import time
@@ -20,6 +21,7 @@ from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.expression import And, Compare, Condition, IsIn, Or, Ref, Value, columns_of, to_value
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
+from headrace.service.evolution import evolved, widened
 from headrace.service.ingest import Intake, check_key_frame, duplicate_problem, refuse
 from headrace.storage.local import LocalStorage
 
@@ -90,6 +92,10 @@ class Writer:
     def restore(self, snapshot: int, write_id: str) -> Commit:
         done = self._log.committed(write_id)
         return done or self._commit(lambda newest: self._restore_once(newest, snapshot, write_id))
+
+    def add_features(self, wanted: pa.Schema, write_id: str) -> Commit:
+        done = self._log.committed(write_id)
+        return done or self._commit(lambda newest: self._add_once(newest, wanted, write_id))
 
     def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: str) -> Commit | None:
         """Rows may repeat, so it rests on no snapshot, and only what changes all of the table stands against it."""
@@ -274,6 +280,34 @@ class Writer:
             return nothing(newest.version)
         write = Write(write_id, self._definition.identity, wanted.unique, newest.version)
         return attempt(self._log, write, lambda: self._log.restore(snapshot, write))
+
+    def _add_once(self, snapshot: Snapshot | None, wanted: pa.Schema, write_id: str) -> Commit | None:
+        d, log = self._definition, self._log
+        if snapshot is None:
+            raise InvalidArgument(
+                f"{d.ref} has no columns yet: its first insert sets them",
+                hint="or create the group with schema=",
+            )
+        schema = evolved(d, snapshot.schema, wanted)
+        if schema == snapshot.schema:
+            return nothing(snapshot.version)
+        write = Write(write_id, d.identity, snapshot.unique, snapshot.version)
+        if not widened(snapshot.schema, schema):
+            added = pa.schema([f for f in schema if f.name not in snapshot.schema.names])
+            return attempt(log, write, lambda: log.add_columns(added, write))
+        # Formats other than ours read a file in the types that it was written in, so that all are written anew.
+        write.widened = True
+        relation = dataclasses.replace(snapshot, schema=schema).relation()
+        names = ", ".join(map(identifier, schema.names))
+        spool = self._storage.spool()
+        try:
+            with self._engine.session() as session, translated():
+                for batch in session.stream(f"SELECT {names} FROM {relation}", BATCH_ROWS):
+                    spool.add(batch.cast(schema))
+            rows = spool.table(schema)
+            return attempt(log, write, lambda: log.rewrite(rows.to_reader(), write, snapshot.partition_by))
+        finally:
+            spool.close()
 
 
 def _twice(table: pa.Table) -> pa.RecordBatchReader:
