@@ -195,13 +195,18 @@ def _local_root(target: str) -> Path:
     if not path:
         raise InvalidArgument("the store has no name", hint='"." is the current folder')
     root = Path(path).expanduser().absolute()
-    strange = _UNUSABLE.search(str(root))
+    check_folder(str(root))
+    return root
+
+
+def check_folder(path: str) -> None:
+    """Raises InvalidArgument for a folder's name that the Delta library cannot keep."""
+    strange = _UNUSABLE.search(path)
     if strange is not None:
         raise InvalidArgument(
-            f"{str(root)!r} holds {strange.group()!r}, which the Delta library cannot keep in a folder's name",
+            f"{path!r} holds {strange.group()!r}, which the Delta library cannot keep in a folder's name",
             hint="name the folder otherwise",
         )
-    return root
 
 
 def default_registry() -> str | None:

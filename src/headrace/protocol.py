@@ -47,6 +47,7 @@ InsertMode = Literal["upsert", "append", "overwrite"]
 Action = Literal[
     "hello",
     "create_group",
+    "register_group",
     "get_group",
     "list_groups",
     "delete_group",
@@ -85,6 +86,9 @@ class Backend(Protocol):
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         """Version 0 means the next free one. Raises AlreadyExists, InvalidName."""
+
+    def register_group(self, definition: GroupDefinition) -> Group:
+        """A group of the table at the definition's location. Raises NotFound, SchemaMismatch, Unsupported."""
 
     def get_group(self, name: str, version: int | None) -> Group:
         """None is the newest version. Raises NotFound."""

@@ -296,6 +296,8 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
             {"ref": "numbers@v1", "schema_ipc": "AAAA", "idempotency_key": "k"},
             hr.InvalidArgument,
         ),
+        ("register_group", {"definition": TIMED}, hr.InvalidArgument),
+        ("register_group", {"definition": TIMED | {"location": "../up"}}, hr.InvalidArgument),
         ("get_dataset", {"name": "none@v1"}, hr.NotFound),
         ("delete_dataset", {"name": "none@v1", "version": 1}, hr.NotFound),
         ("explain", {"kind": "query", "query": NUMBERS, "parts": [HALF], "latest": True}, hr.InvalidArgument),

@@ -124,7 +124,7 @@ def maybe_version(version: object) -> int | None:
 
 
 def check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:
-    ignored = {"description", "tags", "location", "started"}
+    ignored = {"description", "tags", "location", "started", "adopted"}
     differing = {
         field: {
             "declared": _shown(field, getattr(found, field)),

@@ -85,6 +85,10 @@ class RemoteBackend:
         body = protocol.GroupBody.of(Group(definition, schema))
         return self._change("create_group", definition.name, body, _GROUP).group()
 
+    def register_group(self, definition: GroupDefinition) -> Group:
+        body = protocol.GroupBody(definition)
+        return self._change("register_group", definition.name, body, _GROUP).group()
+
     def get_group(self, name: str, version: int | None) -> Group:
         return self._ask("get_group", protocol.Named(name, version), _GROUP).group()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, get_args
 
+import msgspec
 import pyarrow as pa
 
 from headrace.client.declaring import (
@@ -24,10 +25,11 @@ from headrace.client.historical import historical_features
 from headrace.client.options import EngineName
 from headrace.client.query import Query
 from headrace.client.result import Result
-from headrace.errors import AlreadyExists, DefinitionMismatch, NotFound
-from headrace.model.definition import EventTimeUnit
+from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
+from headrace.model.definition import EventTimeUnit, GroupFormat
 from headrace.model.duration import Duration
 from headrace.model.name import check_name, check_tags
+from headrace.model.text import check_text
 from headrace.protocol import Backend
 
 
@@ -104,6 +106,63 @@ class FeatureStore:
         group = FeatureGroup(self._backend, self._backend.create_group(definition, check_schema(schema)))
         if schema is not None:
             group._warn_of_dates()
+        warn_of_versions("feature group", name, version, group.version)
+        return group
+
+    def register_feature_group(
+        self,
+        name: str,
+        location: str,
+        *,
+        format: GroupFormat,  # noqa: A002
+        primary_key: Sequence[str],
+        event_time: str | None = None,
+        created_time: str | None = None,
+        ttl: Duration | None = None,
+        min_age: Duration | None = None,
+        tie_breaker: str | None = None,
+        event_time_unit: EventTimeUnit | None = None,
+        version: int | None = None,
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> FeatureGroup:
+        """Make a feature group of a table that others wrote, and may go on writing. It is read and written in place.
+
+        Deleting the group leaves the table as it is. For the other arguments see `create_feature_group`.
+
+        Args:
+            location: the folder of the table, as an absolute path on the machine that holds the store.
+            format: of the table: "delta".
+
+        Raises:
+            NotFound: no table is there. Unsupported: it has what is not read, which is named.
+            SchemaMismatch: columns that are not there, or have a type that does not do for their part.
+            AlreadyExists, InvalidName, InvalidArgument.
+        """
+        if format not in get_args(GroupFormat):
+            raise InvalidArgument(
+                f"format={format!r} is refused", hint=f"use {' or '.join(get_args(GroupFormat))}"
+            )
+        definition = group_definition(
+            name,
+            version=0 if version is None else check_version(version),
+            primary_key=primary_key,
+            event_time=event_time,
+            created_time=created_time,
+            partition_by=(),
+            ttl=ttl,
+            min_age=min_age,
+            tie_breaker=tie_breaker,
+            event_time_unit=event_time_unit,
+            change_feed=False,
+            description=description,
+            tags=tags,
+        )
+        definition = msgspec.structs.replace(
+            definition, format=format, location=check_text("location", location)
+        )
+        group = FeatureGroup(self._backend, self._backend.register_group(definition))
+        group._warn_of_dates()
         warn_of_versions("feature group", name, version, group.version)
         return group
 

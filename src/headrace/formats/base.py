@@ -138,6 +138,15 @@ _NAMES = {
 }
 
 
+def is_readable(kind: pa.DataType) -> bool:
+    """Whether there is a DuckDB type for an Arrow type."""
+    try:
+        duckdb_type(kind)
+    except TypeError:
+        return False
+    return True
+
+
 def duckdb_type(kind: pa.DataType) -> str:
     """The DuckDB type that reads a stored Arrow type."""
     if kind in _NAMES:

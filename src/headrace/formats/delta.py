@@ -111,6 +111,20 @@ class DeltaLog:
         self._checked = -1
         self._kept.clear()
 
+    def is_there(self) -> bool:
+        """Whether anything was ever committed, by whomever."""
+        try:
+            return has_entries(self.uri)
+        except OSError:
+            return False
+
+    def keeps_changes(self) -> bool:
+        """Whether the table keeps a change feed."""
+        with self._lock, translated(self.uri):
+            table = self._refreshed()
+            configuration = {} if table is None else table.metadata().configuration
+            return str(configuration.get("delta.enableChangeDataFeed", "")).lower() == "true"
+
     def at(self, version: int) -> Snapshot:
         """Raises SnapshotNotFound."""
         with self._lock:
@@ -319,10 +333,10 @@ class DeltaLog:
         done = optimizer.z_order(zorder, **options) if zorder else optimizer.compact(**options)
         return bool(done["numFilesRemoved"])
 
-    def vacuum(self, retention_hours: int, dry_run: bool, keep: Sequence[int]) -> list[str]:
-        """Remove files that no snapshot of the last hours needs, also those of writes that were never committed.
+    def vacuum(self, retention_hours: int, dry_run: bool, keep: Sequence[int], full: bool) -> list[str]:
+        """Remove files that no snapshot of the last hours needs; those of the snapshots to `keep` stay.
 
-        Those of the snapshots to `keep` stay.
+        With `full`, all files that the log does not name go as well, such as those of writes that were never committed.
         """
         with translated(self.uri):
             table = DeltaTable(self.uri, storage_options=self._options)
@@ -330,7 +344,7 @@ class DeltaLog:
                 retention_hours,
                 dry_run,
                 enforce_retention_duration=False,
-                full=True,
+                full=full,
                 keep_versions=list(keep) or None,
             )
             return sorted(gone)

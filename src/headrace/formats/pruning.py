@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from headrace.model.expression import And, Compare, Condition, IsIn, IsNull, Not, Or, Ref, Value
 from headrace.model.types import is_string
 
+_MILLISECOND = pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us"))
 _EXACT_TEXT = 24
 """Statistics cut long text; a longest value shorter than this is whole."""
 
@@ -113,6 +114,9 @@ def _compare(files: pa.Table, schema: pa.Schema, ref: Ref, op: str, value: Value
     least, most = files[low], files[high]
     if not least.type.equals(kind) or not most.type.equals(kind):
         return None
+    if pa.types.is_timestamp(kind):
+        # Spark cuts the digits below a millisecond off.
+        most = pc.add(most, _MILLISECOND)
     above = pc.less_equal(least, wanted) if op != "<" else pc.less(least, wanted)
     below = pc.greater_equal(most, wanted) if op != ">" else pc.greater(most, wanted)
     if pa.types.is_floating(kind):

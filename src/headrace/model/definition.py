@@ -14,6 +14,7 @@ from headrace.model.query import Query
 from headrace.model.struct import know
 
 EventTimeUnit = Literal["s", "ms", "us", "ns"]
+GroupFormat = Literal["delta"]
 
 
 class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,10 +33,12 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     change_feed: bool = True
     description: str = ""
     tags: dict[str, str] = {}
-    format: Literal["delta"] = "delta"
+    format: GroupFormat = "delta"
     location: str = ""
     started: bool = False
     """Its table was made: one that is not there is lost."""
+    adopted: bool = False
+    """Its table was there before the group, and stays when the group is deleted."""
 
     @property
     def ref(self) -> str:

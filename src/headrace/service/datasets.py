@@ -72,10 +72,10 @@ class Datasets:
     def delete(self, view: str, version: int) -> None:
         self._storage.remove(self._registry.delete_dataset(self._project, view, version).location)
 
-    def pinned(self, group: GroupDefinition) -> dict[int, str]:
-        """The snapshots of a group's table that datasets were made of, each with one that needs it."""
+    def pinned(self, group: GroupDefinition) -> set[int]:
+        """The snapshots of a group's table that datasets were made of."""
         return {
-            snapshot: dataset.ref
+            snapshot
             for dataset in self._registry.datasets_of_group(self._project, group)
             if dataset.request.locations.get(group.ref) == group.location
             and dataset.request.query is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -15,11 +15,17 @@ from headrace.planning.duckdb_sql import CHAINED_LOOKUPS
 from headrace.planning.plan import Lookup, Plan
 
 
-def explain(prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot]) -> str:
+def explain(
+    prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot], timeless: Mapping[int, int]
+) -> str:
+    """`timeless` says how many rows of a side have no event time."""
     lines = [_root(plan, snapshots)]
     lines += [f"  {line}" for line in _conditions(plan, 0)] if plan.spine is None else []
     for lookup in plan.lookups:
         lines.append(_lookup(plan, lookup, snapshots[lookup.side]))
+        if timeless.get(lookup.side):
+            time = plan.resolved.sides[lookup.side].definition.event_time
+            lines.append(f"  {timeless[lookup.side]} rows are ignored, whose {time} is null")
         lines += [f"  {line}" for line in _conditions(plan, lookup.side)]
     lines += [f"then keep rows where {describe(f.condition)}" for f in plan.filters]
     if plan.latest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.model.types import decoded, is_list
+from headrace.model.types import TIMESTAMP, decoded, is_list
 
 
 def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -20,8 +20,8 @@ def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
         items = to_stored(column.flatten(), kind.value_type)
         return pa.ListArray.from_arrays(offsets, items, kind, mask=column.is_null())
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type) and column.type.tz is None:
-        column = pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type):
+        column = _in_zone(column, kind.tz)
     elif pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
         # Arrow asks for room for the largest integer there is, so values are checked one by one after that.
         column = column.cast(pa.decimal256(76, kind.scale))
@@ -31,6 +31,15 @@ def to_stored(column: pa.Array, kind: pa.DataType) -> pa.Array:
         if pc.any(lost).as_py():
             raise pa.ArrowInvalid(f"{column.filter(lost)[0]} is too large")
     return stored
+
+
+def _in_zone(column: pa.Array, zone: str | None) -> pa.Array:
+    """The same instants: times without a zone are of UTC."""
+    if column.type.tz is None and zone is not None:
+        return pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
+    if column.type.tz is not None and zone is None:
+        return column.cast(TIMESTAMP).cast(pa.timestamp("us"))
+    return column
 
 
 def _stored_struct(column: pa.StructArray, kind: pa.StructType) -> pa.StructArray:

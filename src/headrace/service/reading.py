@@ -180,7 +180,19 @@ class Reader:
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
         planned = self._planned(prepared.request)
-        return explain(prepared, planned.plan, planned.snapshots)
+        return explain(prepared, planned.plan, planned.snapshots, self._timeless(planned))
+
+    def _timeless(self, planned: Planned) -> dict[int, int]:
+        """How many rows of tables that others wrote have no event time, and so can never be found."""
+        found = {}
+        for lookup in planned.plan.lookups:
+            definition = planned.plan.resolved.sides[lookup.side].definition
+            if definition.adopted and definition.event_time and lookup.kind == "point in time":
+                relation, time = planned.snapshots[lookup.side].relation(), identifier(definition.event_time)
+                with self.engine.session() as session:
+                    (row,) = session.rows(f"SELECT count(*) AS n FROM {relation} WHERE {time} IS NULL")
+                found[lookup.side] = row["n"]
+        return found
 
     def _tables(
         self, query: Query, locations: Mapping[str, str]

@@ -279,6 +279,10 @@ def _create_group(store: ProjectStore, body: protocol.GroupBody) -> protocol.Gro
     return _body(store.create_group(given.definition, given.schema))
 
 
+def _register_group(store: ProjectStore, body: protocol.GroupBody) -> protocol.GroupBody:
+    return _body(store.register_group(body.definition))
+
+
 def _hello(store: ProjectStore, body: protocol.Hello) -> protocol.Hello:
     return protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), body.project)
 
@@ -304,6 +308,7 @@ _body = protocol.GroupBody.of
 _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "hello": (protocol.Hello, _hello),
     "create_group": (protocol.GroupBody, _create_group),
+    "register_group": (protocol.GroupBody, _register_group),
     "get_group": (protocol.Named, lambda s, b: _body(s.get_group(b.name, b.version))),
     "list_groups": (protocol.Listing, lambda s, b: [_body(g) for g in s.list_groups(b.name, b.tags)]),
     "delete_group": (protocol.Named, lambda s, b: s.delete_group(b.name, b.version, b.force)),

@@ -38,6 +38,7 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import check_labels, resolve
 from headrace.protocol import InsertMode
 from headrace.registry.registry import Registry
+from headrace.service.adoption import adopted
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
@@ -145,9 +146,16 @@ class ProjectStore:
         except OutcomeUnknown:
             raise
         except HeadraceError:
-            self._remove(location)
+            self._remove(definition)
             raise
         return self._with_schema(made)
+
+    def register_group(self, definition: GroupDefinition) -> Group:
+        check_definition(definition)
+        location = self._store.storage.given_location(definition.location)
+        definition = msgspec.structs.replace(definition, location=location)
+        definition = adopted(definition, self._store.log(definition))
+        return self._with_schema(self._store.registry.create_group(self._project, definition))
 
     def get_group(self, name: str, version: int | None) -> Group:
         return self._with_schema(self._store.registry.get_group(self._project, name, version))
@@ -157,8 +165,7 @@ class ProjectStore:
         return [group for definition in found if (group := self._listed(definition)) is not None]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
-        gone = self._store.registry.delete_group(self._project, name, version, force)
-        self._remove(gone.location)
+        self._remove(self._store.registry.delete_group(self._project, name, version, force))
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
@@ -198,7 +205,7 @@ class ProjectStore:
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         definition, log = self._table(*parse_reference(ref))
         with self._reader.told([definition]):
-            return vacuum(log, retention_hours, dry_run, self._datasets.pinned(definition))
+            return vacuum(definition, log, retention_hours, dry_run, self._datasets.pinned(definition))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:
@@ -295,9 +302,10 @@ class ProjectStore:
         except (CorruptTable, PermissionDenied, Unsupported):
             return Group(_told(definition, self._store.log(definition)), None)
 
-    def _remove(self, location: str) -> None:
-        self._store.forget(location)
-        self._store.storage.remove(location)
+    def _remove(self, definition: GroupDefinition) -> None:
+        self._store.forget(definition.location)
+        if not definition.adopted:
+            self._store.storage.remove(definition.location)
 
     def _write(self, ref: str, act: Callable[[Writer], Commit]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
@@ -308,7 +316,7 @@ class ProjectStore:
         finally:
             deleted = self._reader.deleted([definition])
             if deleted is not None:
-                self._remove(definition.location)  # the write may have made the folder anew
+                self._remove(definition)  # the write may have made the folder anew
                 raise deleted
 
     def _keep_in_mind(self, definition: GroupDefinition, log: DeltaLog) -> None:

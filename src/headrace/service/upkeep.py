@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -40,16 +40,20 @@ def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...])
     )
 
 
-def vacuum(log: DeltaLog, retention_hours: int, dry_run: bool, pinned: Mapping[int, str]) -> list[str]:
+def vacuum(
+    definition: GroupDefinition, log: DeltaLog, retention_hours: int, dry_run: bool, pinned: Iterable[int]
+) -> list[str]:
     """Remove, or only list, the files that no snapshot of the last hours needs, as paths in the table's folder.
 
-    Those of `pinned` snapshots, of which the training datasets named were made, stay as well.
+    Those of `pinned` snapshots, of which training datasets were made, stay as well. In a folder that is not ours,
+    what the log does not name may be anything, and is left alone.
     """
     if not 0 <= retention_hours <= 24 * 366 * 100:
         raise InvalidArgument(f"retention_hours={retention_hours} is refused")
     if log.newest() is None:
         return []
-    return log.vacuum(retention_hours, dry_run, [version for version in pinned if _is_there(log, version)])
+    keep = [version for version in pinned if _is_there(log, version)]
+    return log.vacuum(retention_hours, dry_run, keep, full=not definition.adopted)
 
 
 def _is_there(log: DeltaLog, version: int) -> bool:

@@ -324,8 +324,10 @@ def _twice(table: pa.Table) -> pa.RecordBatchReader:
 
 
 def _has_no_literal(field: pa.Field) -> bool:
-    """Binary has none where Delta's writer reads conditions, and decimals are floats there."""
-    return bool(pa.types.is_binary(field.type) or pa.types.is_decimal(field.type))
+    """Binary has none where Delta's writer reads conditions, decimals are floats there, and times have a zone."""
+    kind = field.type
+    naive = pa.types.is_timestamp(kind) and kind.tz is None
+    return bool(naive or pa.types.is_binary(kind) or pa.types.is_decimal(kind))
 
 
 def _equal(name: str, value: Value) -> Condition:

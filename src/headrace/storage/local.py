@@ -8,6 +8,8 @@ import shutil
 import uuid
 from pathlib import Path
 
+from headrace.config import check_folder
+from headrace.errors import InvalidArgument
 from headrace.storage.failure import stored
 from headrace.storage.scratch import Scratch
 from headrace.storage.spool import Room, Spool
@@ -58,6 +60,22 @@ class LocalStorage:
         with stored(str(self.root / location)):
             (self.root / location).parent.mkdir(exist_ok=True)
             os.rename(folder, self.root / location)
+
+    def given_location(self, location: str) -> str:
+        """A folder that a user names, outside the store's own. Raises InvalidArgument."""
+        path = os.path.normpath(location)
+        if not os.path.isabs(path):
+            raise InvalidArgument(
+                f"location={location!r} is no absolute path",
+                hint=f"name the folder of the table from / on, where the store is: {os.path.abspath(path)}",
+            )
+        check_folder(path)
+        if os.path.commonpath([self.root.resolve(), Path(path).resolve()]) == str(self.root.resolve()):
+            raise InvalidArgument(
+                f"{path} is inside the store {self.root}: its tables have feature groups of their own",
+                hint="use get_feature_group",
+            )
+        return path
 
     def remove(self, location: str) -> None:
         """Remove a table, all of it at once: what a killed process has not yet deleted goes with its scratch."""

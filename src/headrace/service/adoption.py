@@ -1,0 +1,63 @@
+"""Tables that others made, as feature groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from headrace.errors import InvalidArgument, NotFound, SchemaMismatch
+from headrace.formats.base import Snapshot, is_readable
+from headrace.formats.delta import DeltaLog
+from headrace.model.definition import GroupDefinition
+from headrace.model.name import check_columns
+from headrace.service.ingest import Problem, definition_problems, refuse
+
+
+def adopted(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
+    """The definition, completed by what the table says of itself.
+
+    Raises:
+        NotFound: no table is there. Unsupported: it has what is not read.
+        SchemaMismatch: the columns that the definition names are not there, or not of a type for it.
+    """
+    # Looked at first, for the library makes the folder that it does not find.
+    snapshot = log.newest() if log.is_there() else None
+    if snapshot is None:
+        raise NotFound(
+            f"there is no Delta table at {log.uri}", hint="name the folder that holds its _delta_log"
+        )
+    check_columns(definition.ref, snapshot.schema.names)
+    if definition.partition_by and definition.partition_by != snapshot.partition_by:
+        raise InvalidArgument(
+            f"{definition.ref}: the table is partitioned by {', '.join(snapshot.partition_by) or 'no column'}",
+            hint="leave partition_by out",
+        )
+    definition = msgspec.structs.replace(
+        definition,
+        partition_by=snapshot.partition_by,
+        change_feed=log.keeps_changes(),
+        started=True,
+        adopted=True,
+    )
+    problems = list(_problems(definition, snapshot))
+    if problems:
+        raise refuse(definition.ref, problems)
+    return definition
+
+
+def _problems(definition: GroupDefinition, snapshot: Snapshot) -> Iterator[Problem]:
+    d, schema = definition, snapshot.schema
+    for name in dict.fromkeys([*d.identity, *filter(None, (d.created_time, d.tie_breaker))]):
+        if name not in schema.names:
+            yield Problem(SchemaMismatch, name, f"the table has no column {name!r}")
+    for field in schema:
+        if not is_readable(field.type):
+            yield Problem(
+                SchemaMismatch, field.name, f"column {field.name!r} is {field.type}, which is not read"
+            )
+        else:
+            # By what a table is partitioned that is there already, it can be partitioned.
+            yield from definition_problems(
+                msgspec.structs.replace(d, partition_by=()), field.name, field.type
+            )

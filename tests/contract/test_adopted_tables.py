@@ -1,0 +1,236 @@
+"""Tables that others wrote, as feature groups: read, and written in place."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import pathlib
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from contract.helpers import Unchanged, by_key, rows, values
+
+START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def hour(number: int) -> dt.datetime:
+    return START + dt.timedelta(hours=number)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of weather in two commits, partitioned, that no feature group knows."""
+    path = str(tmp_path / "theirs")
+    for origin in ("JFK", "EWR"):
+        given = pa.table(
+            {
+                "origin": [origin] * 3,
+                "seen": [hour(0), hour(1), None],
+                "temp": [1.0, 2.0, 3.0],
+                "year": pa.array([2025, 2026, 2026], pa.int32()),
+            }
+        )
+        deltalake.write_deltalake(
+            path,
+            given,
+            mode="append",
+            partition_by=["year"],
+            configuration={"delta.enableChangeDataFeed": "true"},
+        )
+    return path
+
+
+def register(store, path, **options):
+    options = {"format": "delta", "primary_key": ["origin"], "event_time": "seen"} | options
+    return store.register_feature_group("weather", path, **options)
+
+
+class TestRead:
+    def test_rows(self, store, table):
+        group = register(store, table)
+        assert (group.location, group.format, group.partition_by) == (table, "delta", ("year",))
+        assert group.change_feed
+        assert group.schema.names == deltalake.DeltaTable(table).to_pyarrow_table().schema.names
+        assert sorted(values(group.read(), "temp")) == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+        assert sorted(values(group.read(filter=group["year"] == 2025), "temp")) == [1.0, 1.0]
+        assert values(group.read(snapshot=0), "origin") == ["JFK"] * 3
+
+    def test_it_is_found_again(self, store, table):
+        register(store, table, ttl="1h", description="theirs", tags={"by": "them"})
+        (found,) = store.list_feature_groups(tags={"by": "them"})
+        assert (found.ttl, found.description) == (dt.timedelta(hours=1), "theirs")
+        assert found.read().to_arrow().num_rows == 6
+
+    def test_point_in_time(self, store, table):
+        weather = register(store, table)
+        flights = store.create_feature_group("flights", primary_key=["id"], event_time="dep")
+        flights.insert([{"id": i, "dep": hour(i - 1), "origin": "JFK"} for i in range(4)])
+        view = store.create_feature_view("view", flights.join(weather.select("temp"), on="origin"))
+        assert by_key(view.training_data(), "id", "temp") == [None, 1.0, 2.0, 2.0]
+        assert "2 rows are ignored, whose seen is null" in view.explain()
+        dataset = view.create_training_dataset()
+        weather.insert([{"origin": "JFK", "seen": hour(1), "temp": 9.0, "year": 2026}])
+        weather.vacuum(retention_hours=0, dry_run=False)
+        assert dataset.recompute().to_arrow().equals(dataset.read().to_arrow())
+        assert by_key(view.training_data(), "id", "temp") == [None, 1.0, 9.0, 9.0]
+
+    def test_what_others_commit_afterwards(self, store, table):
+        group = register(store, table)
+        more = pa.table(
+            {"origin": ["LGA"], "seen": [hour(5)], "temp": [5.0], "year": pa.array([2026], pa.int32())}
+        )
+        deltalake.write_deltalake(table, more, mode="append")
+        assert values(group.read(filter=group["origin"] == "LGA"), "temp") == [5.0]
+        deltalake.DeltaTable(table).delete("origin = 'JFK'")
+        assert set(values(group.read(), "origin")) == {"EWR", "LGA"}
+        assert {r["_change_type"] for r in rows(group.changes(2))} == {"delete"}
+
+    def test_times_without_a_zone(self, store, tmp_path):
+        path = str(tmp_path / "naive")
+        naive = [hour(i).replace(tzinfo=None) for i in range(3)]
+        deltalake.write_deltalake(
+            path,
+            pa.table(
+                {"origin": ["a"] * 3, "seen": pa.array(naive, pa.timestamp("us")), "temp": [0.0, 1.0, 2.0]}
+            ),
+        )
+        group = register(store, path)
+        assert group.schema.field("seen").type == pa.timestamp("us")
+        assert values(group.read(filter=group["seen"] >= hour(2)), "temp") == [2.0]
+        spine = pa.table({"origin": ["a", "a"], "dep": [hour(1), hour(9)]})
+        other = store.create_feature_group("root", primary_key=["id"], event_time="dep")
+        other.insert([{"id": 1, "origin": "a", "dep": hour(0)}])
+        view = store.create_feature_view(
+            "view", other.select("origin").join(group.select("temp"), on="origin")
+        )
+        assert values(view.training_data(spine=spine), "temp") == [1.0, 2.0]
+        group.insert(pa.table({"origin": ["a", "b"], "seen": [hour(2), hour(3)], "temp": [7.0, 8.0]}))
+        assert values(view.training_data(spine=spine), "temp") == [1.0, 7.0]
+        assert group.delete(filter=group["seen"] == hour(3)).rows_deleted == 1
+        assert group.read().to_arrow().num_rows == 3
+
+
+class TestWritten:
+    def test_in_place(self, store, table):
+        group = register(store, table)
+        done = group.insert(
+            [
+                {"origin": "JFK", "seen": hour(1), "temp": 9.0, "year": 2026},
+                {"origin": "LGA", "seen": hour(1), "temp": 4.0, "year": 2026},
+            ]
+        )
+        assert (done.snapshot, done.rows_inserted, done.rows_updated) == (2, 1, 1)
+        theirs = deltalake.DeltaTable(table).to_pyarrow_table()
+        assert theirs.num_rows == 7
+        assert sorted(values(group.read(), "temp")) == sorted(theirs["temp"].to_pylist())
+        group.delete(filter=group["origin"] == "EWR")
+        group.add_features({"wind": pa.float64()})
+        group.compact()
+        group.restore(2)
+        assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == 7
+
+    def test_duplicates_that_others_left_become_one(self, store, table):
+        more = pa.table(
+            {
+                "origin": ["JFK"] * 2,
+                "seen": [hour(1)] * 2,
+                "temp": [6.0, 7.0],
+                "year": pa.array([2026] * 2, pa.int32()),
+            }
+        )
+        deltalake.write_deltalake(table, more, mode="append")
+        group = register(store, table)
+        group.insert([{"origin": "JFK", "seen": hour(1), "temp": 9.0, "year": 2026}])
+        assert sorted(values(group.read(filter=group["origin"] == "JFK"), "temp")) == [1.0, 3.0, 9.0]
+
+    def test_what_they_require_holds(self, store, tmp_path):
+        path = str(tmp_path / "checked")
+        deltalake.write_deltalake(path, pa.table({"id": [1], "temp": [1.0]}))
+        deltalake.DeltaTable(path).alter.add_constraint({"cold": "temp < 10"})
+        group = store.register_feature_group("checked", path, format="delta", primary_key=["id"])
+        with Unchanged(group, hr.HeadraceError):
+            group.insert([{"id": 2, "temp": 11.0}])
+        group.insert([{"id": 2, "temp": 9.0}])
+        assert sorted(values(group.read(), "temp")) == [1.0, 9.0]
+
+    def test_a_vacuum_leaves_what_is_not_of_the_table(self, store, table):
+        group = register(store, table)
+        (pathlib.Path(table) / "notes.parquet").write_text("mine")
+        os.utime(pathlib.Path(table) / "notes.parquet", (0, 0))
+        group.insert([{"origin": "X", "seen": hour(1), "temp": 9.0, "year": 2026}], mode="overwrite")
+        assert group.vacuum(retention_hours=0, dry_run=False)
+        assert (pathlib.Path(table) / "notes.parquet").exists()
+
+
+class TestDeleted:
+    def test_the_table_stays(self, store, table):
+        group = register(store, table)
+        store.delete_feature_group("weather", 1)
+        with pytest.raises(hr.NotFound):
+            group.read()
+        assert deltalake.DeltaTable(table).to_pyarrow_table().num_rows == 6
+        assert register(store, table, version=1).read().to_arrow().num_rows == 6
+
+    def test_a_table_that_went_away(self, store, table):
+        group = register(store, table)
+        os.rename(table, f"{table}.gone")
+        with pytest.raises(hr.CorruptTable, match="is lost"):
+            group.read()
+
+
+class TestRefused:
+    def check(self, store, error, *arguments, **options):
+        with pytest.raises(error):
+            register(store, *arguments, **options)
+        assert store.list_feature_groups() == []
+
+    def test_no_table(self, store, tmp_path):
+        for path in (tmp_path, tmp_path / "none", "/dev/null"):
+            self.check(store, hr.NotFound, str(path))
+
+    @pytest.mark.parametrize(
+        "location", ["theirs", "./theirs", "", "s3://bucket/x", "file:///tmp/x", 3, None, "/a#b", "/a\0b"]
+    )
+    def test_locations(self, store, location):
+        self.check(store, hr.InvalidArgument, location)
+
+    def test_a_table_of_the_store(self, store, table):
+        own = store.create_feature_group("own", primary_key=["id"])
+        own.insert([{"id": 1}])
+        for path in (own.location, f"{own.location}/../{pathlib.Path(own.location).name}"):
+            with pytest.raises(hr.InvalidArgument, match="inside the store"):
+                register(store, path, primary_key=["id"], event_time=None)
+
+    @pytest.mark.parametrize(
+        ("options", "error"),
+        [
+            ({"primary_key": ["none"]}, hr.SchemaMismatch),
+            ({"primary_key": ["temp"]}, hr.SchemaMismatch),
+            ({"event_time": "temp"}, hr.SchemaMismatch),
+            ({"event_time": "year"}, hr.SchemaMismatch),
+            ({"event_time": "none"}, hr.SchemaMismatch),
+            ({"created_time": "temp"}, hr.SchemaMismatch),
+            ({"tie_breaker": "none"}, hr.SchemaMismatch),
+            ({"event_time_unit": "ms"}, hr.SchemaMismatch),
+            ({"format": "orc"}, hr.InvalidArgument),
+            ({"format": None}, hr.InvalidArgument),
+            ({"primary_key": "origin"}, hr.InvalidArgument),
+            ({"ttl": "0s"}, hr.InvalidArgument),
+        ],
+    )
+    def test_definitions(self, store, table, options, error):
+        self.check(store, error, table, **options)
+
+    def test_a_name_that_is_taken(self, store, table):
+        register(store, table, version=1)
+        with pytest.raises(hr.AlreadyExists):
+            register(store, table, version=1)
+
+    def test_columns_that_no_group_has(self, store, tmp_path):
+        path = str(tmp_path / "odd")
+        deltalake.write_deltalake(path, pa.table({"id": [1], "file_index": [2]}))
+        with pytest.raises(hr.InvalidName, match="file_index"):
+            store.register_feature_group("odd", path, format="delta", primary_key=["id"])
