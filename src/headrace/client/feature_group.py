@@ -302,6 +302,26 @@ class FeatureGroup:
         self._refresh()
         return commit
 
+    def statistics(self, columns: Sequence[str] | None = None, *, snapshot: int | None = None) -> Result:
+        """What there is to tell of the values of each feature: a row a feature.
+
+        The rows have `feature`, `type`, `count` (values that are not null), `nulls`, `nans`, `distinct`, `min`, `max`,
+        `mean`, `stddev` (of a sample), the quantiles `p05` to `p95`, and a `histogram` of bins from `low` to `high`, or
+        of the most frequent values; `approximate` names the figures that are not exact. Mean, deviation, quantiles and
+        histogram are of finite numbers. It is computed when it is first read, and kept for the snapshot.
+
+        Args:
+            columns: all if None.
+            snapshot: the table as it was then; None is the newest.
+
+        Raises:
+            UnknownColumn, SnapshotNotFound; InvalidArgument: there are no rows yet.
+        """
+        query = self._query() if columns is None else self.select(*_names(columns))
+        if snapshot is not None:
+            query = query.as_of(snapshot=snapshot)
+        return prepare(self._backend, ReadRequest(kind="query", query=query._model, statistics=True), None)
+
     def compact(self, *, zorder: Sequence[str] = ()) -> Commit:
         """Put the rows of small files into large ones, in a commit that changes no row; none where there are none.
 

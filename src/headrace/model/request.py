@@ -88,6 +88,8 @@ class StoredRead(msgspec.Struct, frozen=True, omit_defaults=True):
 class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A read: of a `query` given by value, of a `view` (`delays@v1`), or of what is `stored`.
 
+    With `statistics`, not the rows of the query but what there is to tell of each of its columns.
+
     Pinning puts the view's query and labels in their places, a snapshot into every source, and the time of the
     call into `now`; a pinned request gives the same rows however often it is run. `spine_schema` is the Arrow
     IPC schema of the rows that the caller will send. `locations` are those of the tables at that time: a group
@@ -103,6 +105,7 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     query: Query | None = None
     view: str | None = None
     stored: StoredRead | None = None
+    statistics: bool = False
     labels: tuple[str, ...] = ()
     point_in_time: PointInTime = PointInTime()
     parts: tuple[Part, ...] = ()

@@ -82,12 +82,13 @@ class Datasets:
             for snapshot in pins_of(dataset.request.query, group.ref)
         }
 
-    def prepare(self, request: ReadRequest, stored: StoredRead) -> Prepared:
+    def prepare(self, request: ReadRequest) -> Prepared:
         """Check a read of a dataset.
 
         Raises:
             NotFound, UnknownColumn; SnapshotNotFound: what it is to be recomputed of is gone.
         """
+        stored = _stored(request)
         dataset, split = self._found(stored)
         columns = _columns(dataset, stored)
         if stored.recomputed:
@@ -107,21 +108,24 @@ class Datasets:
             key=dataset.key,
         )
 
-    def parts(self, request: ReadRequest, stored: StoredRead) -> int:
+    def parts(self, prepared: Prepared) -> int:
         """Into how many streams the read can be split."""
-        if stored.recomputed or request.limit is not None:
+        stored = _stored(prepared.request)
+        if stored.recomputed or prepared.request.limit is not None:
             return 1
         return min(_MOST_STREAMS, len(self._files(*self._found(stored))))
 
     def run(
-        self, request: ReadRequest, stored: StoredRead, part: int, parts: int
+        self, prepared: Prepared, spine: pa.Table | None, part: int, parts: int
     ) -> StoredRows | RecomputedRows:
+        """The rows, to be read once. `spine` is None: a dataset has its own."""
+        request, stored = prepared.request, _stored(prepared.request)
         dataset, split = self._found(stored)
         schema = read_schema(dataset.schema_ipc)
         if stored.recomputed:
-            prepared = self._reader.prepare(_recomputing(dataset, split, request))
-            spine = read_spine(self._storage.root / dataset.location) if dataset.has_spine else None
-            return RecomputedRows(self._reader.run(prepared, spine), schema)
+            pinned = self._reader.prepare(_recomputing(dataset, split, request))
+            kept = read_spine(self._storage.root / dataset.location) if dataset.has_spine else None
+            return RecomputedRows(self._reader.run(pinned, kept), schema)
         if not 0 <= part < parts <= _MOST_STREAMS:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
         files = self._files(dataset, split)
@@ -129,7 +133,8 @@ class Datasets:
         rows = RowsFiles(dataset.format, share, schema, _columns(dataset, stored))
         return StoredRows(self._reader.calls, rows, request.limit)
 
-    def explain(self, request: ReadRequest, stored: StoredRead) -> str:
+    def explain(self, request: ReadRequest) -> str:
+        stored = _stored(request)
         dataset, split = self._found(stored)
         if stored.recomputed:
             return self._reader.explain(_recomputing(dataset, split, request))
@@ -175,6 +180,11 @@ class Datasets:
     def _told(self, dataset: DatasetDefinition) -> DatasetDefinition:
         """With where it lies in full."""
         return msgspec.structs.replace(dataset, location=self._storage.uri(dataset.location))
+
+
+def _stored(request: ReadRequest) -> StoredRead:
+    assert request.stored is not None  # such reads come here
+    return request.stored
 
 
 def _columns(dataset: DatasetDefinition, stored: StoredRead) -> list[str]:

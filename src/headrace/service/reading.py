@@ -177,6 +177,14 @@ class Reader:
         files: int = planned.files(0).num_rows
         return max(1, min(_MOST_SCANS_AT_ONCE, self.engine.threads, files))
 
+    def plan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot]:
+        """The plan of a pinned read of one table, and the snapshot that it is of."""
+        planned = self._planned(request)
+        snapshot = planned.snapshots.get(0)
+        if snapshot is None:
+            raise InvalidArgument(f"{planned.plan.resolved.root.definition.ref} has no rows yet")
+        return planned.plan, snapshot
+
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
         planned = self._planned(prepared.request)

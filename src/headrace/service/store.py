@@ -44,11 +44,12 @@ from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
 from headrace.service.ingest import declared_schema
 from headrace.service.reading import Reader, Running
+from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, vacuum
 from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
 
-Rows = Running | StoredRows | RecomputedRows
+Rows = Running | StoredRows | RecomputedRows | StatisticsRows
 """What a read gives when it is run."""
 
 _KEPT_PROJECTS = 64
@@ -131,6 +132,7 @@ class ProjectStore:
         self._project = project
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
+        self._statistics = StatisticsReader(self._reader, store.storage.statistics)
         self._datasets = Datasets(project, store.registry, store.storage, self._reader)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
@@ -251,19 +253,13 @@ class ProjectStore:
         self._datasets.delete(view, version)
 
     def prepare(self, request: ReadRequest) -> Prepared:
-        if request.stored is not None:
-            return self._datasets.prepare(request, request.stored)
-        return self._reader.prepare(request)
+        return self._reads(request).prepare(request)
 
     def parts(self, prepared: Prepared) -> int:
-        if prepared.request.stored is not None:
-            return self._datasets.parts(prepared.request, prepared.request.stored)
-        return self._reader.parts(prepared)
+        return self._reads(prepared.request).parts(prepared)
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
-        if prepared.request.stored is not None:
-            return self._datasets.run(prepared.request, prepared.request.stored, part, parts)
-        return self._reader.run(prepared, spine, part, parts)
+        return self._reads(prepared.request).run(prepared, spine, part, parts)
 
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
         return self.run(prepared, spine).reader()
@@ -272,12 +268,15 @@ class ProjectStore:
         return self.run(prepared, spine).table()
 
     def explain(self, request: ReadRequest) -> str:
-        if request.stored is not None:
-            return self._datasets.explain(request, request.stored)
-        return self._reader.explain(request)
+        return self._reads(request).explain(request)
 
     def close(self) -> None:
         """The store is closed by who opened it."""
+
+    def _reads(self, request: ReadRequest) -> Reader | Datasets | StatisticsReader:
+        if request.stored is not None:
+            return self._datasets
+        return self._statistics if request.statistics else self._reader
 
     def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, DeltaLog]:
         definition = self._store.registry.get_group(self._project, name, version)

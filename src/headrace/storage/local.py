@@ -11,6 +11,7 @@ from pathlib import Path
 from headrace.config import check_folder
 from headrace.errors import InvalidArgument
 from headrace.storage.failure import stored
+from headrace.storage.kept_tables import KeptTables
 from headrace.storage.scratch import Scratch
 from headrace.storage.spool import Room, Spool
 
@@ -31,6 +32,11 @@ class LocalStorage:
         self._room = Room(_SPOOLED_BYTES)
         with stored(str(root)):
             self._scratch = Scratch(root / ".headrace")
+
+    @property
+    def statistics(self) -> KeptTables:
+        """Statistics of snapshots."""
+        return KeptTables(self.root / ".headrace" / "statistics")
 
     @property
     def spill(self) -> Path:

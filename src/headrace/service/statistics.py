@@ -1,0 +1,143 @@
+"""Statistics of the features of a group, computed when they are asked for, and kept for their snapshot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from headrace.calls import Calls
+from headrace.engine.duck import Session
+from headrace.errors import InvalidArgument
+from headrace.formats.base import Snapshot
+from headrace.model.definition import write_schema
+from headrace.model.query import ENTITIES, Select
+from headrace.model.request import Prepared, ReadRequest
+from headrace.planning.statistics_sql import STATISTICS, ColumnStatistics
+from headrace.protocol import BATCH_ROWS
+from headrace.service.reading import Reader
+from headrace.storage.kept_tables import KeptTables
+
+_COLUMNS_AT_ONCE = 64
+
+
+class StatisticsReader:
+    """Reads of statistics of one project's groups."""
+
+    def __init__(self, reader: Reader, kept: KeptTables) -> None:
+        self._reader = reader
+        self._kept = kept
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        """Check the request, whose query chooses the group and its columns, and fix the snapshot."""
+        query = request.query
+        if query is None or any(not isinstance(step, Select) for step in query.steps):
+            raise InvalidArgument("statistics are of the columns of one feature group")
+        if (
+            request.spine_schema is not None
+            or query.source.since is not None
+            or query.source.group == ENTITIES
+        ):
+            raise InvalidArgument("statistics are of the rows of a feature group")
+        prepared = self._reader.prepare(msgspec.structs.replace(request, limit=None))
+        return msgspec.structs.replace(
+            prepared,
+            request=msgspec.structs.replace(prepared.request, limit=request.limit),
+            schema_ipc=write_schema(STATISTICS),
+            features=(),
+        )
+
+    def parts(self, prepared: Prepared) -> int:
+        return 1
+
+    def run(self, prepared: Prepared, spine: pa.Table | None, part: int, parts: int) -> StatisticsRows:
+        request = prepared.request
+        plan, snapshot = self._reader.plan_of(msgspec.structs.replace(request, limit=None))
+        names = plan.schema.names[: request.limit]
+        calls, engine = self._reader.calls, self._reader.engine
+        return StatisticsRows(calls, engine.open(), self._kept, snapshot, names)
+
+    def explain(self, request: ReadRequest) -> str:
+        """Which columns of which snapshot."""
+        prepared = self.prepare(request)
+        plan, snapshot = self._reader.plan_of(msgspec.structs.replace(prepared.request, limit=None))
+        group = plan.resolved.root.definition.ref
+        return (
+            f"statistics of {group} at snapshot {snapshot.version} ({snapshot.files.num_rows} files), in two passes\n"
+            f"columns {', '.join(plan.schema.names)}"
+        )
+
+
+class StatisticsRows:
+    """The rows of `STATISTICS`, as `Running` gives those of a query.
+
+    Args:
+        columns: those to tell of, in order.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        session: Session,
+        kept: KeptTables,
+        snapshot: Snapshot,
+        columns: Sequence[str],
+    ) -> None:
+        self._calls = calls
+        self._session = session
+        self._kept = kept
+        self._snapshot = snapshot
+        self._columns = list(columns)
+        self.schema = STATISTICS
+
+    def cancel(self) -> None:
+        """Stop; from any thread. The batches then end in `Cancelled`."""
+        self._session.interrupt()
+
+    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
+        """All rows, in batches."""
+        return self._calls.steps(self._batches(batch_rows))
+
+    def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
+        yield from self.table().to_batches(batch_rows)
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        try:
+            name = self._name()
+            kept = self._kept.get(name)
+            known = {} if kept is None else {row["feature"]: row for row in kept.to_pylist()}
+            missing = [column for column in self._columns if column not in known]
+            for start in range(0, len(missing), _COLUMNS_AT_ONCE):
+                known |= self._computed(missing[start : start + _COLUMNS_AT_ONCE])
+            if missing:
+                self._kept.put(name, pa.Table.from_pylist(list(known.values()), STATISTICS))
+            return pa.Table.from_pylist([known[column] for column in self._columns], STATISTICS)
+        finally:
+            self._session.close()
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def _computed(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        relation = self._snapshot.relation()
+        columns = {
+            name: ColumnStatistics(i, self._snapshot.schema.field(name)) for i, name in enumerate(names)
+        }
+        selected = ["count(*) AS n", *(sql for column in columns.values() for sql in column.first())]
+        (first,) = self._session.rows(f"SELECT {', '.join(selected)} FROM {relation}")
+        selected = [sql for column in columns.values() for sql in column.second(first)]
+        second: dict[str, Any] = {}
+        if selected:
+            (second,) = self._session.rows(f"SELECT {', '.join(selected)} FROM {relation}")
+        return {name: column.row(first["n"], first, second) for name, column in columns.items()}
+
+    def _name(self) -> str:
+        """What names the rows: whoever set a table back to an old number has written other files."""
+        digest = hashlib.sha256(repr(self._snapshot.schema).encode())
+        for path in sorted(self._snapshot.files["path"].to_pylist()):
+            digest.update(path.encode() + b"\0")
+        return digest.hexdigest()
