@@ -244,7 +244,9 @@ def vacuum(
 def delete(
     target: Target,
     name: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Such as weather@v1.")],
-    force: Annotated[bool, typer.Option("--force", help="Also if a feature view needs it.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also if a feature view or a training dataset needs it.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
 ) -> None:
     """Delete one version of a group with all its rows, for good."""

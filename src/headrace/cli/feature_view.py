@@ -100,13 +100,16 @@ def read(
 def delete(
     target: Target,
     name: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Such as delays@v1.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="With its training datasets, if it has any.")
+    ] = False,
 ) -> None:
     """Delete one version of a view; the rows of its groups stay."""
     base, version = parse_reference(name)
     with target.connect() as fs:
         if version is None:
             raise no_version(base, fs.get_feature_view(base).version)
-        fs.delete_feature_view(base, version)
+        fs.delete_feature_view(base, version, force=force)
     if target.json:
         print_json({"deleted": name})
     else:

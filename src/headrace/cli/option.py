@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,8 +34,32 @@ def tags_text(tags: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in tags.items())
 
 
+def splits_in(given: Sequence[str]) -> dict[str, Any] | None:
+    """The splits of a training dataset, one in each text; None if there is none. Raises InvalidArgument."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, _, part = text.partition("=")
+        if name in found:
+            raise InvalidArgument(f"split {name!r} is given twice")
+        found[name] = _part(text, part)
+    return found or None
+
+
 def _tag(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise InvalidArgument(f"tag {text!r} is refused", hint="write --tag key=value")
     return key, value
+
+
+def _part(text: str, part: str) -> float | tuple[str | None, str | None]:
+    start, dots, end = part.partition("..")
+    if dots:
+        return start or None, end or None
+    try:
+        return float(part)
+    except ValueError:
+        raise InvalidArgument(
+            f"split {text!r} is refused",
+            hint="write --split train=0.8, or --split train=2013-01-01..2013-10-01",
+        ) from None
