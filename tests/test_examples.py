@@ -16,7 +16,15 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 README = (ROOT / "README.md").read_text("utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-CLASSES = [hr.FeatureStore, hr.FeatureGroup, hr.Query, hr.FeatureView, hr.Result, hr.Column]
+CLASSES = [
+    hr.FeatureStore,
+    hr.FeatureGroup,
+    hr.Query,
+    hr.FeatureView,
+    hr.TrainingDataset,
+    hr.Result,
+    hr.Column,
+]
 
 
 def run(program: str) -> str:

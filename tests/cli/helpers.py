@@ -6,8 +6,10 @@ import dataclasses
 import datetime as dt
 import json
 import os
+import pty
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,37 @@ def headrace(*arguments: object, stdin: bytes = b"", **environment: str) -> Ran:
     return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
 
+def on_terminal(*arguments: object, columns: int = 100, said: str = "") -> tuple[int, str]:
+    """Run a command on a terminal of its own: exit code, and all that it printed there."""
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def watch() -> None:
+        try:
+            while data := os.read(ours, 65_536):
+                shown.extend(data)
+        except OSError:
+            return  # nobody holds the other end any more
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headrace", *map(str, arguments)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=CLEAN | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"},
+    )
+    os.close(theirs)
+    os.write(ours, said.encode())
+    code = process.wait(120)
+    watching.join()
+    os.close(ours)
+    return code, shown.decode()
+
+
 def fill(root: Path) -> None:
-    """`weather` and `flights` with a view over both; `big` and `wide`, which are."""
+    """`weather` and `flights` with a view over both, and two datasets of it; `big` and `wide`, which are."""
     with hr.connect(root) as fs:
         weather = fs.create_feature_group(
             "weather", primary_key=["origin"], event_time="seen", ttl="2h", description="hourly [bold]readings",
@@ -86,7 +117,12 @@ def fill(root: Path) -> None:
             ]
         )
         query = flights.select("id", "dep", "delay").join(weather.select("temp"), on="origin", prefix="wx_")
-        fs.create_feature_view("delays", query, labels=["delay"], description="what was known")
+        view = fs.create_feature_view("delays", query, labels=["delay"], description="what was known")
+        eleven = at("11:00")
+        view.create_training_dataset(
+            splits={"train": (None, eleven), "test": (eleven, None)}, description="by time", tags={"by": "me"}
+        )
+        view.create_training_dataset(end=at("12:00"), splits={"train": 0.5, "test": 0.5}, format="arrow")
         big = fs.create_feature_group("big", primary_key=["id"], event_time="seen")
         moment = pa.scalar(at("00:00"), pa.timestamp("us", "UTC"))
         big.insert(

@@ -199,7 +199,7 @@ def test_the_store_is_named_by_the_environment(lake: Path, command: Command) -> 
     ]
 
 
-@pytest.mark.parametrize("arguments", [[], ["fg"], ["fv"], ["registry"], ["fg", "insert", "--help"]])
+@pytest.mark.parametrize("arguments", [[], ["fg"], ["fv"], ["td"], ["registry"], ["fg", "insert", "--help"]])
 def test_help(arguments: list[str], command: Command) -> None:
     told = command(*arguments)
     assert (told.code, told.err) == (0, "")

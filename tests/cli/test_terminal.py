@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 
 import headrace as hr
-from cli.helpers import BIG, CLEAN, headrace
-
-
-def on_terminal(*arguments: object, columns: int = 100, said: str = "") -> tuple[int, str]:
-    """Run a command on a terminal of its own: exit code, and all that it printed there."""
-    ours, theirs = pty.openpty()
-    shown = bytearray()
-
-    def watch() -> None:
-        try:
-            while data := os.read(ours, 65_536):
-                shown.extend(data)
-        except OSError:
-            return  # nobody holds the other end any more
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "headrace", *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=CLEAN | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"},
-    )
-    os.close(theirs)
-    os.write(ours, said.encode())
-    code = process.wait(120)
-    watching.join()
-    os.close(ours)
-    return code, shown.decode()
+from cli.helpers import BIG, headrace, on_terminal
 
 
 def test_errors_are_coloured_on_a_terminal_alone(lake: Path) -> None:

@@ -12,7 +12,16 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli import doctor, feature_group, feature_view, registry, serve, start, status
+from headrace.cli import (
+    doctor,
+    feature_group,
+    feature_view,
+    registry,
+    serve,
+    start,
+    status,
+    training_dataset,
+)
 from headrace.cli.noun import noun
 from headrace.cli.report import print_error, print_text, print_warning
 from headrace.config import debugging, quiet_grpc
@@ -40,6 +49,7 @@ app.command("status")(status.status)
 app.command("doctor")(doctor.doctor)
 app.add_typer(feature_group.app, name="fg")
 app.add_typer(feature_view.app, name="fv")
+app.add_typer(training_dataset.app, name="td")
 app.add_typer(registry.app, name="registry")
 
 

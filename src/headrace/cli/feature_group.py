@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headrace.cli.noun import no_version, noun
+from headrace.cli.option import Description, Tags, columns_in, tags_in, tags_text
 from headrace.cli.report import print_facts, print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
-from headrace.errors import Cancelled, CorruptTable, InvalidArgument
+from headrace.errors import Cancelled, CorruptTable
 from headrace.model.duration import format_duration
 from headrace.model.name import parse_reference, reference
 
@@ -101,8 +101,8 @@ def create(
     event_time_unit: Annotated[
         Literal["s", "ms", "us", "ns"] | None, typer.Option(help="Of an event time stored as an integer.")
     ] = None,
-    description: Annotated[str, typer.Option(help="For people.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="key=value; may be given again.")] = None,
+    description: Description = "",
+    tag: Tags = None,
 ) -> None:
     """Declare a feature group; the first insert sets its columns."""
     base, version = parse_reference(name)
@@ -110,16 +110,16 @@ def create(
         group = fs.create_feature_group(
             base,
             version=version,
-            primary_key=_columns(primary_key),
+            primary_key=columns_in(primary_key),
             event_time=event_time,
             created_time=created_time,
-            partition_by=_columns(partition_by or []),
+            partition_by=columns_in(partition_by or []),
             ttl=ttl,
             min_age=min_age,
             tie_breaker=tie_breaker,
             event_time_unit=event_time_unit,
             description=description,
-            tags=dict(_tag(text) for text in tag or ()),
+            tags=tags_in(tag or ()),
         )
         _print_group(_told(group), target.json)
 
@@ -134,7 +134,7 @@ def preview(
     columns: Annotated[str | None, typer.Option(help="Names, with commas between; all by default.")] = None,
 ) -> None:
     """Some rows of a group; which ones is not said."""
-    wanted = None if columns is None else _columns([columns])
+    wanted = None if columns is None else columns_in([columns])
     with target.connect() as fs:
         print_rows(_get(fs, name).read(wanted, latest=latest, limit=rows), target.json)
 
@@ -205,7 +205,7 @@ def compact(
     """Put the rows of small files into large ones; no row changes."""
     with target.connect() as fs:
         group = _get(fs, name)
-        commit = group.compact(zorder=_columns(zorder or []))
+        commit = group.compact(zorder=columns_in(zorder or []))
         ref = reference(group.name, group.version)
     if target.json:
         print_json({"feature_group": ref, **_commit(commit)})
@@ -244,7 +244,9 @@ def vacuum(
 def delete(
     target: Target,
     name: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Such as weather@v1.")],
-    force: Annotated[bool, typer.Option("--force", help="Also if a feature view needs it.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also if a feature view or a training dataset needs it.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
 ) -> None:
     """Delete one version of a group with all its rows, for good."""
@@ -306,7 +308,7 @@ def _print_group(told: dict[str, Any], json: bool) -> None:
         "primary_key": ", ".join(told["primary_key"]),
         "partition_by": ", ".join(told["partition_by"]),
         "change_feed": "yes" if told["change_feed"] else "no",
-        "tags": ", ".join(f"{k}={v}" for k, v in told["tags"].items()),
+        "tags": tags_text(told["tags"]),
         "newest_commit": commit
         and f"snapshot {commit.snapshot}, {commit.timestamp:%Y-%m-%d %H:%M:%SZ}, {_counts(commit)}",
     }
@@ -337,14 +339,3 @@ def _counts(commit: Commit) -> str:
         ("deleted", commit.rows_deleted),
     )
     return ", ".join(f"{count:,} {what}" for what, count in counts if count is not None) or commit.operation
-
-
-def _columns(given: Sequence[str]) -> list[str]:
-    return [column.strip() for text in given for column in text.split(",")]
-
-
-def _tag(text: str) -> tuple[str, str]:
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise InvalidArgument(f"tag {text!r} is refused", hint="write --tag key=value")
-    return key, value

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.noun import no_version, noun
+from headrace.cli.option import End, Limit, Output, Start, tags_text
 from headrace.cli.report import print_facts, print_json, print_table, print_text
-from headrace.cli.rows import print_rows
+from headrace.cli.rows import give_rows
 from headrace.cli.target import Target, on_store
 from headrace.errors import BadData, CorruptTable, InvalidArgument, NotFound, PermissionDenied
 from headrace.model.name import parse_reference, reference
 
 if TYPE_CHECKING:
     from headrace.client.feature_view import FeatureView
-    from headrace.client.result import Result
-
-_TABLE_ROWS = 20
 
 app = noun("Feature views: named, versioned queries that give training data.")
 
@@ -68,7 +66,7 @@ def show(target: Target, name: Name) -> None:
     facts = {
         "view": reference(view.name, view.version),
         "description": view.description,
-        "tags": ", ".join(f"{k}={v}" for k, v in view.tags.items()),
+        "tags": tags_text(view.tags),
     }
     print_facts(facts.items())
     print_text("")
@@ -83,14 +81,10 @@ def show(target: Target, name: Name) -> None:
 def read(
     target: Target,
     name: Name,
-    start: Annotated[
-        str | None, typer.Option(help="From this event time on, such as 2013-01-31T06:00Z.")
-    ] = None,
-    end: Annotated[str | None, typer.Option(help="Before this event time.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many rows.", min=0)] = None,
-    output: Annotated[
-        str | None, typer.Option(help="A .parquet, .csv or .arrow file; - is an Arrow stream on stdout.")
-    ] = None,
+    start: Start = None,
+    end: End = None,
+    limit: Limit = None,
+    output: Output = None,
 ) -> None:
     """Training data: features and labels, each row as it was known at its event time.
 
@@ -98,26 +92,7 @@ def read(
     """
     with target.connect() as fs:
         result = fs.get_feature_view(*parse_reference(name)).training_data(start, end)
-        if limit is not None:
-            result = result.head(limit)
-        if output is None:
-            print_rows(result, target.json, _TABLE_ROWS if limit is None else None)
-        else:
-            _save(result, output, target.json)
-
-
-def _save(result: Result, output: str, json: bool) -> None:
-    from headrace.cli.files import STANDARD, write_rows
-    from headrace.cli.progress import counting
-
-    with counting("read", None, json) as counter:
-        write_rows(result.to_reader(), output, counter.add)
-    if output == STANDARD:
-        return
-    if json:
-        print_json({"output": output, "rows": counter.rows, "snapshots": result.snapshots})
-    else:
-        print_text(f"{output}: {counter}")
+        give_rows(result, limit, output, target.json)
 
 
 @app.command("delete")
@@ -125,13 +100,16 @@ def _save(result: Result, output: str, json: bool) -> None:
 def delete(
     target: Target,
     name: Annotated[str, typer.Argument(metavar="NAME@VERSION", help="Such as delays@v1.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="With its training datasets, if it has any.")
+    ] = False,
 ) -> None:
     """Delete one version of a view; the rows of its groups stay."""
     base, version = parse_reference(name)
     with target.connect() as fs:
         if version is None:
             raise no_version(base, fs.get_feature_view(base).version)
-        fs.delete_feature_view(base, version)
+        fs.delete_feature_view(base, version, force=force)
     if target.json:
         print_json({"deleted": name})
     else:

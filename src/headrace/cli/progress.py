@@ -1,12 +1,20 @@
-"""Progress of long work: rows so far and rows a second, on a terminal only."""
+"""Progress of long work: what is done, rows so far and rows a second, on a terminal only."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 from headrace.cli.report import err, out
@@ -42,20 +50,30 @@ class Counter:
 @contextlib.contextmanager
 def counting(what: str, total: int | None, json: bool) -> Iterator[Counter]:
     """Count the rows of the block, out of `total` where that is known."""
-    console = err()
-    shown = not json and console.is_terminal and out().is_terminal
     bar = [BarColumn()] if total is not None else []
-    with Progress(
+    with _shown([*bar, _Rows()], json) as progress:
+        yield Counter(progress, what, total)
+
+
+@contextlib.contextmanager
+def working(what: str, json: bool) -> Iterator[None]:
+    """Show what the block does, of which nothing can be counted from here."""
+    with _shown([], json) as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
+def _shown(columns: Sequence[ProgressColumn], json: bool) -> Progress:
+    console = err()
+    return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
-        *bar,
-        _Rows(),
+        *columns,
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=not shown,
-    ) as progress:
-        yield Counter(progress, what, total)
+        disable=json or not (console.is_terminal and out().is_terminal),
+    )
 
 
 class _Rows(TextColumn):

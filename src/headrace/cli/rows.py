@@ -1,14 +1,26 @@
-"""Rows of a read, for people and for programs."""
+"""Rows of a read, for people, for programs, and into files."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from headrace.cli.report import err, print_table, to_json
+from headrace.cli.report import err, print_json, print_table, print_text, to_json
 
 if TYPE_CHECKING:
     from headrace.client.result import Result
+
+_TABLE_ROWS = 20
+
+
+def give_rows(result: Result, limit: int | None, output: str | None, json: bool) -> None:
+    """Rows into a file, or the first of them as a table, or all as JSON."""
+    if limit is not None:
+        result = result.head(limit)
+    if output is None:
+        print_rows(result, json, _TABLE_ROWS if limit is None else None)
+    else:
+        _save(result, output, json)
 
 
 def print_rows(result: Result, json: bool, most: int | None = None) -> None:
@@ -34,3 +46,17 @@ def print_rows(result: Result, json: bool, most: int | None = None) -> None:
         err().print(f"columns left out: {', '.join(left_out)}; a wider terminal, or --json, shows them")
     if shown.num_rows < table.num_rows:
         err().print(f"the first {most} rows: --limit, --output or --json gives more")
+
+
+def _save(result: Result, output: str, json: bool) -> None:
+    from headrace.cli.files import STANDARD, write_rows
+    from headrace.cli.progress import counting
+
+    with counting("read", None, json) as counter:
+        write_rows(result.to_reader(), output, counter.add)
+    if output == STANDARD:
+        return
+    if json:
+        print_json({"output": output, "rows": counter.rows, "snapshots": result.snapshots})
+    else:
+        print_text(f"{output}: {counter}")

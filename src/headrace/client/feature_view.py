@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from headrace.client.declaring import check_version, maybe_version
+from headrace.client.feature_group import FeatureGroup
 from headrace.client.frame import Frame, to_spine
 from headrace.client.options import EngineName, KnownAt, point_in_time
 from headrace.client.query import Query
@@ -327,6 +328,12 @@ class FeatureView:
 
     def __repr__(self) -> str:
         return f"FeatureView({self._definition.ref}, labels={list(self.labels)})"
+
+
+def root_of(view: FeatureView) -> FeatureGroup:
+    """The group whose rows the view enriches where no spine is given. Raises NotFound."""
+    name, version = parse_reference(view._definition.query.source.group)
+    return FeatureGroup(view._backend, view._backend.get_group(name, version))
 
 
 def _checked(form: DatasetFormat) -> DatasetFormat:
