@@ -7,6 +7,10 @@ with hr.connect("./lake", project="upkeep") as fs:
     for user in range(20):
         clicks.insert([{"user": user, "clicks": user % 3}], mode="append")
     print(clicks.select().explain())  # 20 of 20 files
+    told: hr.TableDetail = clicks.detail()
+    print(f"{told.files} files, {told.size_bytes} bytes, of {told.rows} rows at snapshot {told.snapshot}")
+    assert told.needs_compaction
+    assert told.files_compacted == 1
 
     commit = clicks.compact()
     print(commit.operation, "made snapshot", commit.snapshot)

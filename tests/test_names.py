@@ -18,7 +18,7 @@ PUBLIC: dict[str, set[str]] = {
     "FeatureGroup": {
         "name", "version", "schema", "primary_key", "event_time", "event_time_unit", "created_time", "ttl", "min_age", "tie_breaker",
         "partition_by", "change_feed", "location", "format", "tags", "description", "insert", "delete", "read", "select",
-        "filter", "join", "as_of", "history", "statistics", "add_features", "restore", "changes", "compact", "vacuum", "set_tags",
+        "filter", "join", "as_of", "detail", "history", "statistics", "add_features", "restore", "changes", "compact", "vacuum", "set_tags",
     },
     "FeatureView": {
         "name", "version", "labels", "features", "query", "tags", "description", "training_data", "train_test_split", "train_validation_test_split", "batch_data", "explain",
@@ -32,6 +32,7 @@ PUBLIC: dict[str, set[str]] = {
     "TrainingDataset": {
         "version", "splits", "rows", "snapshots", "schema", "features", "labels", "location", "format", "created", "description", "tags", "read", "recompute",
     },
+    "TableDetail": {"snapshot", "rows", "files", "size_bytes", "files_compacted", "needs_compaction"},
     "Commit": {"snapshot", "timestamp", "operation", "user", "rows_inserted", "rows_updated", "rows_deleted"},
 }  # fmt: skip
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.client.training_dataset import TrainingDataset as TrainingDataset
     from headrace.connection import connect as connect
     from headrace.model.definition import Commit as Commit
+    from headrace.model.detail import TableDetail as TableDetail
     from headrace.model.expression import Column as Column
 
     __version__: str
@@ -39,6 +40,7 @@ else:
     _HOMES = {
         "Column": "headrace.model.expression",
         "Commit": "headrace.model.definition",
+        "TableDetail": "headrace.model.detail",
         "FeatureGroup": "headrace.client.feature_group",
         "FeatureStore": "headrace.client.store",
         "FeatureView": "headrace.client.feature_view",

@@ -23,6 +23,7 @@ from headrace.model.definition import (
     read_schema,
     write_schema,
 )
+from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.query import Int64
 from headrace.model.request import Prepared, ReadRequest
@@ -64,6 +65,7 @@ Action = Literal[
     "restore",
     "compact",
     "vacuum",
+    "detail",
     "history",
     "outcome",
     "explain",
@@ -128,6 +130,9 @@ class Backend(Protocol):
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         """Remove the files that no snapshot of the last hours and no training dataset needs, or only list them."""
+
+    def detail(self, ref: str) -> TableDetail:
+        """How the newest snapshot is stored."""
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         """Newest first."""
@@ -247,6 +252,10 @@ class Vacuum(msgspec.Struct, frozen=True):
     dry_run: bool
 
 
+class Detail(msgspec.Struct, frozen=True):
+    ref: str
+
+
 class History(msgspec.Struct, frozen=True, omit_defaults=True):
     ref: str
     limit: Int64 | None = None
@@ -286,7 +295,16 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
-know(Compact, Vacuum, InsertCommand, DatasetCommand, InsertCommand | DatasetCommand, ReadCommand, ErrorBody)
+know(
+    Compact,
+    Vacuum,
+    Detail,
+    InsertCommand,
+    DatasetCommand,
+    InsertCommand | DatasetCommand,
+    ReadCommand,
+    ErrorBody,
+)
 
 
 def encode(struct: object) -> bytes:

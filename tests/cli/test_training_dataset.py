@@ -309,7 +309,7 @@ def test_delete(view: hr.FeatureView, own: hr.FeatureStore, on_own: Command) -> 
 
     needed = on_own("fv", "delete", "delays@v1")
     assert needed.code == 6
-    assert needed.err.startswith("CONFLICT: feature view delays@v1 has training dataset 1, 4\n")
+    assert needed.err.startswith("CONFLICT: feature view delays@v1 has training datasets: 1, 4\n")
     assert on_own("fg", "delete", "weather@v1", "--json").error["details"]["datasets"] == [
         "1 of delays@v1",
         "4 of delays@v1",

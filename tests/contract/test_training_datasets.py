@@ -194,7 +194,7 @@ class TestStored:
     def test_frames(self, view):
         result = view.create_training_dataset().read()
         assert result.to_polars().height == len(result.to_pandas()) == ROWS
-        assert "1 parquet files" in result.explain()
+        assert "1 parquet file" in result.explain()
         assert result.snapshots == {"flights@v1": 0, "weather@v1": 0}
 
 
@@ -557,7 +557,7 @@ class TestNeeded:
 
     def test_a_view(self, store, view):
         made = view.create_training_dataset()
-        with pytest.raises(hr.Conflict, match="delays@v1 has training dataset 1"):
+        with pytest.raises(hr.Conflict, match="delays@v1 has training datasets: 1"):
             store.delete_feature_view("delays", 1)
         assert made.read().to_arrow().num_rows == ROWS
         store.delete_feature_view("delays", 1, force=True)

@@ -169,3 +169,29 @@ def test_a_table_that_is_kept_up_in_between_is_like_one_that_is_not(store):
             kept.compact(zorder=chance.choice([(), ("id",)]))
             kept.vacuum(retention_hours=0, dry_run=False)
         assert held(kept.read()) == held(plain.read())
+
+
+class TestDetail:
+    def test_of_nothing(self, store):
+        group = store.create_feature_group("empty", primary_key=["id"])
+        assert group.detail() == hr.TableDetail(snapshot=-1, rows=0, files=0, size_bytes=0, files_compacted=0)
+
+    @pytest.mark.parametrize("partition_by", [(), ("part",)])
+    def test_many_small_files_want_compaction(self, store, partition_by):
+        group = store.create_feature_group("small", primary_key=["id"], partition_by=partition_by)
+        for number in range(24):
+            group.insert([{"id": number, "part": number % 2}], mode="append")
+        told = group.detail()
+        assert (told.snapshot, told.rows, told.files) == (23, 24, 24)
+        assert told.files_compacted == (2 if partition_by else 1)
+        assert told.needs_compaction
+        group.compact()
+        told = group.detail()
+        assert (told.rows, told.files) == (24, told.files_compacted)
+        assert not told.needs_compaction
+        assert told.size_bytes > 0
+
+    def test_a_partition_a_file_does_not(self, store):
+        group = store.create_feature_group("parts", primary_key=["id"], partition_by=["part"])
+        group.insert(pa.table({"id": range(40), "part": range(40)}))
+        assert not group.detail().needs_compaction

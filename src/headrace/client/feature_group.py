@@ -14,6 +14,7 @@ from headrace.client.result import Result, prepare
 from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
+from headrace.model.detail import TableDetail
 from headrace.model.duration import UNLIMITED, Duration, Time
 from headrace.model.expression import Column, Ref
 from headrace.model.feed import FEED_FIELDS
@@ -262,6 +263,10 @@ class FeatureGroup:
         """A query on the table as it was."""
         pin(snapshot, timestamp)
         return self._query().as_of(snapshot=snapshot, timestamp=timestamp)
+
+    def detail(self) -> TableDetail:
+        """How it is stored: rows, files, bytes, and whether `compact` would do it good (`needs_compaction`)."""
+        return self._backend.detail(self._ref)
 
     def history(self, limit: int | None = None) -> list[Commit]:
         """The commits, newest first."""

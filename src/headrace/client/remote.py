@@ -34,6 +34,7 @@ from headrace.errors import (
 )
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
+from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
 
@@ -43,6 +44,7 @@ _HELLO = Decoder(protocol.Hello)
 _GROUP, _GROUPS = Decoder(protocol.GroupBody), Decoder(list[protocol.GroupBody])
 _VIEW, _VIEWS = Decoder(ViewDefinition), Decoder(list[ViewDefinition])
 _DATASET, _DATASETS = Decoder(DatasetDefinition), Decoder(list[DatasetDefinition])
+_DETAIL = Decoder(TableDetail)
 _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
@@ -134,6 +136,9 @@ class RemoteBackend:
             return self._ask(action, body, _COMMIT)
         except _UNCERTAIN as error:
             return self._lost(body.ref, body.idempotency_key, error)
+
+    def detail(self, ref: str) -> TableDetail:
+        return self._ask("detail", protocol.Detail(ref), _DETAIL)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         return self._ask("history", protocol.History(ref, limit), _COMMITS)

@@ -45,7 +45,8 @@ from headrace.model.definition import Commit
 from headrace.model.expression_sql import identifier
 
 _KEPT_SNAPSHOTS = 8
-_COMPACTED_BYTES = 100 << 20
+COMPACTED_BYTES = 100 << 20
+"""The size of the files that a compaction makes."""
 _MOST_UPKEEP = 8
 """Commits in a row that change no row, behind which is looked for what the last other one says of the rows."""
 
@@ -326,7 +327,7 @@ class DeltaLog:
         """
         optimizer = self._base(write).optimize
         options = {
-            "target_size": _COMPACTED_BYTES,
+            "target_size": COMPACTED_BYTES,
             "writer_properties": _FILES,
             "commit_properties": properties(write),
         }

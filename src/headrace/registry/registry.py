@@ -178,7 +178,7 @@ class Registry:
             if datasets and not force:
                 numbers = [dataset.version for dataset in datasets]
                 raise Conflict(
-                    f"feature view {view.ref} has training dataset {', '.join(map(str, numbers))}",
+                    f"feature view {view.ref} has training datasets: {', '.join(map(str, numbers))}",
                     hint="delete its training datasets first, or force",
                     details={"project": project, "name": name, "version": version, "datasets": numbers},
                 )

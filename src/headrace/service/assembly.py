@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.errors import InvalidArgument, KeyMismatch, SchemaMismatch
+from headrace.errors import InvalidArgument, KeyMismatch, SchemaMismatch, Unsupported
 from headrace.model.duration import to_micros
 from headrace.model.types import decoded, decoded_type, without_views
 from headrace.planning.duckdb_sql import SPINE_ROW, SPINE_TIME, Program, spine_columns
@@ -132,12 +132,19 @@ def _rows(spine: pa.Table, rows: pa.Array, rising: bool) -> pa.Table:
     first, last = rows[0].as_py(), rows[-1].as_py()
     if rising and last - first + 1 == len(rows):
         return spine.slice(first, len(rows))
-    return pa.table([_take(column, rows) for column in spine.columns], schema=spine.schema)
+    columns = [_take(field, column, rows) for field, column in zip(spine.schema, spine.columns, strict=True)]
+    return pa.table(columns, schema=spine.schema)
 
 
-def _take(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
-    plain = without_views(column.type)
-    return column.take(rows) if plain == column.type else column.cast(plain).take(rows).cast(column.type)
+def _take(field: pa.Field, column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    plain = without_views(field.type)
+    try:
+        return column.take(rows) if plain == field.type else column.cast(plain).take(rows).cast(field.type)
+    except pa.ArrowNotImplementedError:
+        raise Unsupported(
+            f"spine: column {field.name!r} is {field.type}, whose rows Arrow cannot pick",
+            hint="cast it to a plain type, or leave it out",
+        ) from None
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -91,6 +91,8 @@ class Datasets:
         stored = _stored(request)
         dataset, split = self._found(stored)
         columns = _columns(dataset, stored)
+        if stored.recomputed and stored.columns is not None:
+            raise InvalidArgument("what is recomputed has all its columns")
         if stored.recomputed:
             self._reader.prepare(_recomputing(dataset, split, request))
         whole = request.limit is None and not stored.recomputed
@@ -142,7 +144,7 @@ class Datasets:
         size = sum(size for _, size in files)
         of = "" if split is None else f", split {split.name}"
         return (
-            f"training dataset {dataset.ref}{of}: {len(files)} {dataset.format} files, {size / 1e6:.1f} MB\n"
+            f"training dataset {dataset.ref}{of}: {len(files)} {dataset.format} file(s), {size / 1e6:.1f} MB\n"
             f"columns {', '.join(_columns(dataset, stored))}"
         )
 

@@ -266,6 +266,10 @@ class Reader:
                 relations[side] = f"{_ROWS}{side}"
                 session.register(relations[side], rows)
         unique = set()
+        if plan.ordered and plan.spine is None:
+            root = plan.resolved.root.definition
+            if self._is_unique(root.ref, planned.snapshots[0], root.identity, plan.resolved, 0, session):
+                unique.add(0)
         for lookup in plan.lookups:
             columns = unique_columns(plan, lookup)
             ref = plan.resolved.sides[lookup.side].definition.ref

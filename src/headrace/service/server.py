@@ -325,6 +325,7 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "restore": (protocol.Restore, lambda s, b: s.restore(b.ref, b.snapshot, b.idempotency_key)),
     "compact": (protocol.Compact, lambda s, b: s.compact(b.ref, b.zorder)),
     "vacuum": (protocol.Vacuum, lambda s, b: s.vacuum(b.ref, b.retention_hours, b.dry_run)),
+    "detail": (protocol.Detail, lambda s, b: s.detail(b.ref)),
     "history": (protocol.History, lambda s, b: s.history(b.ref, b.limit)),
     "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key)),
     "explain": (ReadRequest, lambda s, b: s.explain(b)),

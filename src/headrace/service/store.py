@@ -31,6 +31,7 @@ from headrace.formats.delta_write import WRITE_PREFIX
 from headrace.model.age import check_ages
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
+from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.name import check_columns, check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
@@ -45,7 +46,7 @@ from headrace.service.datasets import Datasets
 from headrace.service.ingest import declared_schema
 from headrace.service.reading import Reader, Running
 from headrace.service.statistics import StatisticsReader, StatisticsRows
-from headrace.service.upkeep import compact, vacuum
+from headrace.service.upkeep import compact, detail, vacuum
 from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
 
@@ -208,6 +209,11 @@ class ProjectStore:
         definition, log = self._table(*parse_reference(ref))
         with self._reader.told([definition]):
             return vacuum(definition, log, retention_hours, dry_run, self._datasets.pinned(definition))
+
+    def detail(self, ref: str) -> TableDetail:
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return detail(log)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:

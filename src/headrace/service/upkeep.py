@@ -9,9 +9,10 @@ import pyarrow as pa
 from headrace.errors import Conflict, InvalidArgument, SnapshotNotFound, UnknownColumn
 from headrace.formats.attempt import attempt_compaction
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog
+from headrace.formats.delta import COMPACTED_BYTES, DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX, Write
 from headrace.model.definition import Commit, GroupDefinition, nothing
+from headrace.model.detail import TableDetail
 from headrace.model.write_key import passing_key
 
 _ATTEMPTS = 5
@@ -63,6 +64,29 @@ def _is_there(log: DeltaLog, version: int) -> bool:
     except SnapshotNotFound:
         return False
     return True
+
+
+def detail(log: DeltaLog) -> TableDetail:
+    """How the newest snapshot is stored."""
+    snapshot = log.newest()
+    if snapshot is None:
+        return TableDetail(snapshot=-1, rows=0, files=0, size_bytes=0, files_compacted=0)
+    partitions = [f"partition.{name}" for name in snapshot.partition_by]
+    small: dict[tuple[object, ...], int] = {}
+    large = 0
+    for row in snapshot.files.select([*partitions, "size_bytes"]).to_pylist():
+        size = row.pop("size_bytes")
+        if size >= COMPACTED_BYTES:
+            large += 1
+        else:
+            small[tuple(row.values())] = small.get(tuple(row.values()), 0) + size
+    return TableDetail(
+        snapshot=snapshot.version,
+        rows=snapshot.rows,
+        files=snapshot.files.num_rows,
+        size_bytes=snapshot.size_bytes,
+        files_compacted=large + sum(-(-size // COMPACTED_BYTES) for size in small.values()),
+    )
 
 
 def _check_order(definition: GroupDefinition, snapshot: Snapshot, zorder: tuple[str, ...]) -> None:

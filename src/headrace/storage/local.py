@@ -65,7 +65,10 @@ class LocalStorage:
         """Put a folder where it belongs, all of it at once."""
         with stored(str(self.root / location)):
             (self.root / location).parent.mkdir(exist_ok=True)
+            for path, _, _ in os.walk(folder):
+                _sync(path)
             os.rename(folder, self.root / location)
+            _sync((self.root / location).parent)
 
     def given_location(self, location: str) -> str:
         """A folder that a user names, outside the store's own. Raises InvalidArgument."""
@@ -97,3 +100,12 @@ class LocalStorage:
 
     def spool(self) -> Spool:
         return Spool(self._scratch.new_path(".arrow"), self._room)
+
+
+def _sync(folder: str | Path) -> None:
+    """Bring the names in a folder down to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
