@@ -104,8 +104,15 @@ class Backend(Protocol):
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         """None removes a tag."""
 
-    def insert(self, ref: str, rows: pa.RecordBatchReader, mode: InsertMode, idempotency_key: str) -> Commit:
-        """Write all of `rows` in one commit, or nothing.
+    def insert(
+        self,
+        ref: str,
+        rows: pa.RecordBatchReader,
+        mode: InsertMode,
+        condition: Condition | None,
+        idempotency_key: str,
+    ) -> Commit:
+        """Write all of `rows` in one commit, or nothing. `condition` limits what is overwritten.
 
         The same key again gives the first commit again and writes nothing. Reads `rows` once, in order.
         Raises SchemaMismatch, NullKeys, DuplicateKeys, Conflict, OutcomeUnknown, LimitExceeded.
@@ -270,6 +277,7 @@ class InsertCommand(msgspec.Struct, frozen=True, tag="insert"):
     ref: str
     mode: InsertMode
     idempotency_key: str
+    condition: Condition | None = None
 
 
 class DatasetCommand(msgspec.Struct, frozen=True, tag="dataset"):

@@ -16,7 +16,7 @@ from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.definition import Commit, Group
 from headrace.model.detail import TableDetail
 from headrace.model.duration import UNLIMITED, Duration, Time
-from headrace.model.expression import Column, Ref
+from headrace.model.expression import Column, Condition, Ref
 from headrace.model.feed import FEED_FIELDS
 from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
@@ -140,7 +140,12 @@ class FeatureGroup:
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def insert(
-        self, data: Frame, *, mode: InsertMode = "upsert", idempotency_key: str | None = None
+        self,
+        data: Frame,
+        *,
+        mode: InsertMode = "upsert",
+        filter: Column | None = None,  # noqa: A002
+        idempotency_key: str | None = None,
     ) -> Commit:
         """Write rows in one commit, or nothing.
 
@@ -148,6 +153,8 @@ class FeatureGroup:
             data: any frame; a reader is streamed.
             mode: "upsert" replaces rows with the same primary key and event time; "append" keeps both;
                 "overwrite" replaces all rows. A frame without rows commits nothing, whatever the mode.
+            filter: overwrite only the rows for which it is true, which it must be for those of `data`, too. Here a
+                frame without rows deletes.
             idempotency_key: names the write, so that running it again changes nothing.
 
         Raises:
@@ -157,9 +164,12 @@ class FeatureGroup:
         """
         if mode not in get_args(InsertMode):
             raise InvalidArgument(f"mode={mode!r} is refused", hint='use "upsert", "append" or "overwrite"')
+        if filter is not None and mode != "overwrite":
+            raise InvalidArgument("filter limits what is overwritten", hint='give mode="overwrite", too')
+        condition = None if filter is None else self._condition(filter)
         key = _write_key(idempotency_key)
         unknown = self._group.schema is None
-        commit = self._backend.insert(self._ref, to_reader(data), mode, key)
+        commit = self._backend.insert(self._ref, to_reader(data), mode, condition, key)
         if unknown:
             self._warn_of_dates()
         return commit
@@ -183,13 +193,7 @@ class FeatureGroup:
         """
         if (keys is None) == (filter is None):
             raise InvalidArgument("delete takes keys or a filter: exactly one of them")
-        if filter is not None and not isinstance(filter, Column):
-            raise InvalidArgument(
-                f"filter takes a condition, not {filter!r}", hint='such as group["column"] > 0'
-            )
-        condition = (
-            None if filter is None else self.select().filter(filter)._resolved.root.filters[0].condition
-        )
+        condition = None if filter is None else self._condition(filter)
         table = None if keys is None else to_table(keys)
         key = _write_key(idempotency_key)
         return self._backend.delete_rows(self._ref, table, condition, key)
@@ -386,6 +390,14 @@ class FeatureGroup:
     @property
     def _ref(self) -> str:
         return self._group.definition.ref
+
+    def _condition(self, given: Column) -> Condition:
+        """A filter that chooses rows to change, checked as one that chooses rows to read."""
+        if not isinstance(given, Column):
+            raise InvalidArgument(
+                f"filter takes a condition, not {given!r}", hint='such as group["column"] > 0'
+            )
+        return self.select().filter(given)._resolved.root.filters[0].condition
 
     def _refresh(self) -> Group:
         self._group = self._backend.get_group(self.name, self.version)

@@ -215,11 +215,16 @@ class RemoteBackend:
             return pa.concat_tables(threads.map(self._fetch, prepared.tickets, clients))
 
     def insert(
-        self, ref: str, rows: pa.RecordBatchReader, mode: protocol.InsertMode, idempotency_key: str
+        self,
+        ref: str,
+        rows: pa.RecordBatchReader,
+        mode: protocol.InsertMode,
+        condition: Condition | None,
+        idempotency_key: str,
     ) -> Commit:
         source = _Source(rows)
         try:
-            answer = self._put(protocol.InsertCommand(ref, mode, idempotency_key), source)
+            answer = self._put(protocol.InsertCommand(ref, mode, idempotency_key, condition), source)
             return self._lost(ref, idempotency_key, None) if answer is None else _decode(answer, _COMMIT)
         except HeadraceError as error:
             if source.failure is not None:

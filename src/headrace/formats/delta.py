@@ -261,10 +261,10 @@ class DeltaLog:
             writer_properties=_FILES,
         )
 
-    def exchange(self, rows: Any, write: Write, out: str, file_bytes: int) -> None:
+    def exchange(self, rows: Any, write: Write, out: str, file_bytes: int | None = None) -> None:
         """Take out the rows for which the SQL condition `out` is true, and put `rows` in, which it must fit, too.
 
-        Other than by a merge, which writes what it touches as one file, files stay of `file_bytes`.
+        Other than by a merge, which writes what it touches as one file, files stay of `file_bytes` where that is given.
         """
         write_deltalake(
             self._base(write),
@@ -282,14 +282,16 @@ class DeltaLog:
             rows, write, write.keys, scope
         ).when_matched_update_all().when_not_matched_insert_all().execute()
 
-    def replace(self, rows: Any, write: Write, scope: str | None, mark: str) -> None:
-        """As `merge`, where the table may hold several rows of one identity: all of them are replaced by one.
+    def replace(
+        self, rows: Any, write: Write, scope: str | None, mark: str, exact: Iterable[str] = ()
+    ) -> None:
+        """Delete the rows of the identities that are marked true in `rows`, and insert those that are marked false.
 
-        `rows` holds each row twice, with true and false in the column `mark`: the first deletes, the second is
-        inserted.
+        So several rows of one identity give way to one. Deleted are only those that are alike in the `exact` columns.
         """
         columns = {identifier(c): f"s.{identifier(c)}" for c in rows.schema.names if c != mark}
-        deletes = f"s.{identifier(mark)}" + (f" AND {scope}" if scope else "")
+        alike = [_alike(rows.schema.field(c)) for c in exact]
+        deletes = " AND ".join([f"s.{identifier(mark)}", *([scope] if scope else []), *alike])
         merger = self._merger(rows, write, write.keys, deletes)
         merger.when_matched_delete().when_not_matched_insert(columns, f"NOT s.{identifier(mark)}").execute()
 

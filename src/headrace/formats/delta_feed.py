@@ -121,6 +121,6 @@ def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]
             "change": change,
             "commit": version,
             "time": int(info.get("timestamp", 0)) * 1000,
-            "paired": bool(told) and UPDATED in info,
+            "paired": UPDATED in info,
             **{f"partition.{k}": v or None for k, v in (file.partition_values or {}).items()},
         }

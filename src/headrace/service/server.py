@@ -132,7 +132,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             if isinstance(command, protocol.DatasetCommand):
                 done = self._make_dataset(context, project, command.asked, rows)
             else:
-                done = self._project(project).insert(command.ref, rows, command.mode, command.idempotency_key)
+                done = self._project(project).insert(
+                    command.ref, rows, command.mode, command.condition, command.idempotency_key
+                )
             try:
                 writer.write(pa.py_buffer(protocol.encode(done)))
             except OSError as error:  # nobody waits for the answer, and whoever asks again gets it

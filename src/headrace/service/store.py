@@ -173,9 +173,20 @@ class ProjectStore:
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
 
-    def insert(self, ref: str, rows: pa.RecordBatchReader, mode: InsertMode, idempotency_key: str) -> Commit:
+    def insert(
+        self,
+        ref: str,
+        rows: pa.RecordBatchReader,
+        mode: InsertMode,
+        condition: Condition | None,
+        idempotency_key: str,
+    ) -> Commit:
         write_id = _write_id(idempotency_key)
-        return self._write(ref, lambda writer: writer.insert(rows, mode, write_id))
+        if condition is not None:
+            if mode != "overwrite":
+                raise InvalidArgument(f"a filter limits what is overwritten, and mode is {mode!r}")
+            self._check_condition(ref, condition)
+        return self._write(ref, lambda writer: writer.insert(rows, mode, condition, write_id))
 
     def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
         definition, log = self._table(*parse_reference(ref))
@@ -187,14 +198,17 @@ class ProjectStore:
     ) -> Commit:
         write_id = _write_id(idempotency_key)
         if condition is not None:
-            # As a query on the group, so that a filter deletes what it would show, and is refused where it shows none.
-            group = self.get_group(*parse_reference(ref))
-            resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
+            self._check_condition(ref, condition)
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key)
         return self._write(ref, lambda writer: writer.add_features(wanted, write_id))
+
+    def _check_condition(self, ref: str, condition: Condition) -> None:
+        """As a query on the group, so that a filter changes what it would show, and is refused where it shows none."""
+        group = self.get_group(*parse_reference(ref))
+        resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key)

@@ -23,6 +23,7 @@ from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
 from headrace.service.evolution import evolved, widened
 from headrace.service.ingest import Intake, check_key_frame, duplicate_problem, refuse
+from headrace.service.overwriting import Overwriting
 from headrace.storage.local import LocalStorage
 
 _ATTEMPTS = 20
@@ -48,7 +49,10 @@ class Writer:
         self._engine = engine
         self._storage = storage
 
-    def insert(self, rows: pa.RecordBatchReader, mode: InsertMode, write_id: str) -> Commit:
+    def insert(
+        self, rows: pa.RecordBatchReader, mode: InsertMode, condition: Condition | None, write_id: str
+    ) -> Commit:
+        """`condition` limits what is overwritten."""
         done = self._log.committed(write_id)
         if done is not None:
             return done
@@ -63,6 +67,8 @@ class Writer:
                 if batch.num_rows:
                     spool.add(intake.fit(batch))
             table = spool.table(intake.schema)
+            if condition is not None:
+                return self._overwrite_where(table, condition, write_id)
             if table.num_rows == 0:
                 return nothing(-1 if snapshot is None else snapshot.version)
             if mode == "append":
@@ -132,6 +138,25 @@ class Writer:
             return self._upsert_once(snapshot, table, write_id)
         write = Write(write_id, self._definition.primary_key, True, snapshot.version, deleted=snapshot.rows)
         return attempt(self._log, write, lambda: self._log.overwrite(table.to_reader(), write))
+
+    def _overwrite_where(self, table: pa.Table, condition: Condition, write_id: str) -> Commit:
+        bound = coerce(condition, lambda ref: table.schema.field(ref.name).type)
+        overwriting = Overwriting(self._definition, self._log, bound, table)
+        self._check_unique(table)
+
+        def once(snapshot: Snapshot | None) -> Commit | None:
+            if snapshot is None:
+                return self._start(table, write_id, unique=True) if table.num_rows else nothing(-1)
+            self._check_columns(snapshot, table)
+            spool = self._storage.spool()
+            try:
+                with self._engine.session() as session:
+                    overwriting.check(session)
+                    return overwriting.once(session, spool, snapshot, write_id)
+            finally:
+                spool.close()
+
+        return self._commit(once)
 
     def _start(self, table: pa.Table, write_id: str, unique: bool | None) -> Commit | None:
         d, log = self._definition, self._log
