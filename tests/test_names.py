@@ -18,13 +18,13 @@ PUBLIC: dict[str, set[str]] = {
     "FeatureGroup": {
         "name", "version", "schema", "primary_key", "event_time", "event_time_unit", "created_time", "ttl", "min_age", "tie_breaker",
         "partition_by", "change_feed", "location", "format", "tags", "description", "insert", "delete", "read", "select",
-        "filter", "join", "as_of", "detail", "history", "statistics", "add_features", "restore", "changes", "compact", "vacuum", "set_tags",
+        "filter", "with_columns", "join", "as_of", "detail", "history", "statistics", "add_features", "restore", "changes", "compact", "vacuum", "set_tags",
     },
     "FeatureView": {
         "name", "version", "labels", "features", "query", "tags", "description", "training_data", "train_test_split", "train_validation_test_split", "batch_data", "explain",
         "create_training_dataset", "get_training_dataset", "list_training_datasets", "delete_training_dataset",
     },
-    "Query": {"select", "filter", "limit", "join", "as_of", "read", "explain", "schema"},
+    "Query": {"select", "filter", "with_columns", "limit", "join", "as_of", "read", "explain", "schema"},
     "Column": {"isin", "like", "is_null", "is_not_null", "is_nan"},
     "Result": {
         "schema", "snapshots", "to_arrow", "to_polars", "to_reader", "to_pandas", "to_df", "head", "explain", "xy",
@@ -44,6 +44,7 @@ ERRORS = {
     "NameClash": ("InvalidArgument", "NAME_CLASH"),
     "KeyMismatch": ("InvalidArgument", "KEY_MISMATCH"),
     "Leakage": ("InvalidArgument", "LEAKAGE"),
+    "SqlRejected": ("InvalidArgument", "SQL_REJECTED"),
     "BadData": ("HeadraceError", "BAD_DATA"),
     "SchemaMismatch": ("BadData", "SCHEMA_MISMATCH"),
     "NullKeys": ("BadData", "NULL_KEYS"),

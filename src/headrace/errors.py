@@ -3,7 +3,8 @@
     HeadraceError                     .code .message .hint .details .retryable .request_id
     ├─ InvalidArgument                the call itself is wrong; no data was looked at
     │   ├─ InvalidName · UnknownColumn · NameClash · KeyMismatch
-    │   └─ Leakage                    the answer would hold what was not known at its time
+    │   ├─ Leakage                    the answer would hold what was not known at its time
+    │   └─ SqlRejected                SQL that cannot be read, or says what is not allowed
     ├─ BadData                        the data given, or stored, break a rule
     │   ├─ SchemaMismatch · NullKeys · DuplicateKeys
     │   └─ AmbiguousRows
@@ -59,6 +60,7 @@ __all__ = [
     "PermissionDenied",
     "SchemaMismatch",
     "SnapshotNotFound",
+    "SqlRejected",
     "TLSError",
     "Timeout",
     "Unauthenticated",
@@ -130,6 +132,10 @@ class KeyMismatch(InvalidArgument):
 
 class Leakage(InvalidArgument):
     code = "LEAKAGE"
+
+
+class SqlRejected(InvalidArgument):
+    code = "SQL_REJECTED"
 
 
 class BadData(HeadraceError):

@@ -241,6 +241,10 @@ class FeatureGroup:
         """A query on the rows for which the condition is true."""
         return self._query().filter(condition)
 
+    def with_columns(self, **formulas: str) -> Query:
+        """See `Query.with_columns`."""
+        return self._query().with_columns(**formulas)
+
     def join(
         self,
         other: FeatureGroup | Query,

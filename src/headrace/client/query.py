@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import pyarrow as pa
 
+from headrace.client.formula import parse_formula
 from headrace.client.options import known_at_options
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
 from headrace.model.definition import Group
 from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
 from headrace.model.expression import Column, Ref, condition_of
-from headrace.model.query import Filter, How, Join, Limit, Select, Source, Step
+from headrace.model.query import Compute, Filter, How, Join, Limit, Select, Source, Step
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import PointInTime, ReadRequest
 from headrace.model.resolve import resolve, unknown_column
@@ -66,6 +67,25 @@ class Query:
                 f"filter takes a condition, not {condition!r}", hint='such as group["column"] > 0'
             )
         return self._with(Filter(condition_of(condition)))
+
+    def with_columns(self, **formulas: str) -> Query:
+        """Add columns that are computed from others, by SQL: `with_columns(fahrenheit="temp * 9 / 5 + 32")`.
+
+        A formula reads the columns that the query has by then, also those before it in the same call, and those of
+        its root. It knows `+ - * / %`, comparisons, `and or not in like between is null case cast`, and the functions
+        that docs/computed-columns.md lists. Numbers are computed as 64-bit integers or doubles; NaN, and what has no
+        answer, such as a division by zero, is null.
+
+        Raises:
+            SqlRejected: what cannot be read, or has no place in a formula. UnknownColumn, NameClash, InvalidArgument.
+        """
+        query = self
+        for name, sql in formulas.items():
+            known = dict.fromkeys(
+                [*(f.name for f in query._resolved.fields), *query._resolved.root.schema.names]
+            )
+            query = query._with(Compute(check_text("name", name), parse_formula(name, sql, list(known))))
+        return query
 
     def limit(self, n: int) -> Query:
         """At most `n` rows; which ones is not said. Must be the last step."""

@@ -58,6 +58,11 @@ def text(value: str, dialect: Dialect = "duckdb") -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def isnan_sql(value: str) -> str:
+    """In DuckDB 2.0, which believes statistics of files, that leave NaN out, wherever it can foresee a value."""
+    return f"isnan({value} + 0 * random())"
+
+
 def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: Dialect = "duckdb") -> str:
     """The condition as an SQL expression; `column` gives the SQL of each column."""
 
@@ -76,9 +81,7 @@ def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: D
             case IsNull(column=ref):
                 return f"({column(ref)} IS NULL)"
             case IsNan(column=ref):
-                # DuckDB 2.0 believes statistics of data files, which leave NaN out, wherever it can foresee a value.
-                unforeseen = " + 0 * random()" if dialect == "duckdb" else ""
-                return f"isnan({column(ref)}{unforeseen})"
+                return isnan_sql(column(ref)) if dialect == "duckdb" else f"isnan({column(ref)})"
             case Not(operand=operand):
                 return f"(NOT {sql(operand)})"
             case And(operands=operands):

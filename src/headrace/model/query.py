@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from headrace.model.expression import Condition
+from headrace.model.formula import Formula
 from headrace.model.struct import know
 
 How = Literal["left", "inner"]
@@ -64,7 +65,14 @@ class Limit(msgspec.Struct, frozen=True, tag_field="step", tag="limit"):
     rows: Int64
 
 
-Step = Select | Filter | Join | Limit
+class Compute(msgspec.Struct, frozen=True, tag_field="step", tag="compute"):
+    """A column more: the formula reads the columns that the query has by then, and those of its root."""
+
+    name: str
+    formula: Formula
+
+
+Step = Select | Filter | Join | Limit | Compute
 
 
 class Query(msgspec.Struct, frozen=True, omit_defaults=True):

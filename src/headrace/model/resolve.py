@@ -16,7 +16,9 @@ from headrace.model.coerce import coerce
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.expression import Condition, Ref, columns_of
 from headrace.model.feed import FEED_FIELDS
-from headrace.model.query import ENTITIES, Filter, How, Join, Limit, Query, Select, Source
+from headrace.model.formula import Formula, Read, reads, replaced, type_of
+from headrace.model.name import check_columns
+from headrace.model.query import ENTITIES, Compute, Filter, How, Join, Limit, Query, Select, Source
 from headrace.model.types import key_family
 
 
@@ -29,12 +31,30 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True)
+class Computed:
+    """A column that is computed from others; `places` is of every column that the formula reads."""
+
+    formula: Formula
+    places: tuple[tuple[Ref, Place], ...]
+    types: tuple[tuple[Ref, pa.DataType], ...]
+    type: pa.DataType
+
+
+Origin = Place | Computed
+
+
+def places_of(origin: Origin) -> tuple[Place, ...]:
+    """Where the values of a column come from."""
+    return (origin,) if isinstance(origin, Place) else tuple(place for _, place in origin.places)
+
+
+@dataclasses.dataclass(frozen=True)
 class Field:
     """One column of the result and where it comes from."""
 
     name: str
     type: pa.DataType
-    place: Place
+    place: Origin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,13 +65,13 @@ class Bound:
     """
 
     condition: Condition
-    places: Mapping[Ref, Place]
+    places: Mapping[Ref, Origin]
     given: Condition
     types: Mapping[Ref, pa.DataType]
 
     @classmethod
     def of(
-        cls, given: Condition, places: Mapping[Ref, Place], type_of: Callable[[Ref], pa.DataType]
+        cls, given: Condition, places: Mapping[Ref, Origin], type_of: Callable[[Ref], pa.DataType]
     ) -> Bound:
         types = {ref: type_of(ref) for ref in places}
         return cls(coerce(given, types.__getitem__), places, given, types)
@@ -103,7 +123,9 @@ class Resolved:
                 return field
         raise unknown_column("the query", [name], [f.name for f in self.fields])
 
-    def type_of(self, place: Place) -> pa.DataType:
+    def type_of(self, place: Origin) -> pa.DataType:
+        if isinstance(place, Computed):
+            return place.type
         return self.sides[place.side].type_of(place.column)
 
 
@@ -116,6 +138,7 @@ def resolve(query: Query, groups: Mapping[str, Group]) -> Resolved:
     root, selected = _side(query, groups)
     fields = [Field(name, root.type_of(name), Place(0, name)) for name in selected or root.schema.names]
     state = Resolved((root,), tuple(fields))
+    # Whether names are those of the result, and not of the group alone.
     seen_join = False
     for step in query.steps:
         match step:
@@ -126,6 +149,9 @@ def resolve(query: Query, groups: Mapping[str, Group]) -> Resolved:
                 state = dataclasses.replace(state, filters=(*state.filters, _bind_result(state, condition)))
             case Select(columns=columns) if seen_join:
                 state = dataclasses.replace(state, fields=_select(state, columns))
+            case Compute(name=name, formula=formula):
+                state = dataclasses.replace(state, fields=_computed(state, name, formula))
+                seen_join = True
             case Limit(rows=rows):
                 least = rows if state.limit is None else min(rows, state.limit)
                 state = dataclasses.replace(state, limit=least)
@@ -165,7 +191,7 @@ def _side(query: Query, groups: Mapping[str, Group]) -> tuple[Side, list[str] | 
     selected: list[str] | None = None
     filters: list[Bound] = []
     for step in query.steps:
-        if isinstance(step, Join):
+        if isinstance(step, Join | Compute):
             break
         if isinstance(step, Select):
             selected = None if step.columns is None else list(step.columns)
@@ -194,7 +220,37 @@ def _bind_result(state: Resolved, condition: Condition) -> Bound:
     return Bound.of(condition, places, lambda ref: state.type_of(places[ref]))
 
 
-def _place_in_result(state: Resolved, ref: Ref) -> Place:
+def _computed(state: Resolved, name: str, formula: Formula) -> tuple[Field, ...]:
+    """The columns with one that is computed at the end."""
+    check_columns("the query", [name])
+    if name.casefold() in [field.name.casefold() for field in state.fields]:
+        raise NameClash(
+            f"the query already has {name!r}", hint="name it otherwise", details={"columns": [name]}
+        )
+    origins = {ref: _place_in_result(state, ref) for ref in reads(formula)}
+    inner = {ref: origin for ref, origin in origins.items() if isinstance(origin, Computed)}
+    # By side and column, so that what was computed before can be put in, whatever its columns were called.
+    formulas: dict[Ref, Formula] = {ref: origin.formula for ref, origin in inner.items()}
+    places: dict[Ref, Place] = {}
+    for ref, origin in origins.items():
+        if isinstance(origin, Place):
+            formulas[ref] = Read(_named(origin))
+            places[_named(origin)] = origin
+        else:
+            places |= dict(origin.places)
+    whole = replaced(formula, formulas)
+    reads(whole)  # which is refused where it has grown too large
+    types = {ref: state.type_of(place) for ref, place in places.items()}
+    kind = type_of(whole, types.__getitem__)
+    origin = Computed(whole, tuple(places.items()), tuple(types.items()), kind)
+    return (*state.fields, Field(name, kind, origin))
+
+
+def _named(place: Place) -> Ref:
+    return Ref(place.column, str(place.side))
+
+
+def _place_in_result(state: Resolved, ref: Ref) -> Origin:
     where = "the spine" if state.root.source.group == ENTITIES else "the query"
     if ref.group is None:
         for field in state.fields:
@@ -242,10 +298,10 @@ def unknown_column(where: str, missing: list[str], known: list[str]) -> UnknownC
 
 
 def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
-    if any(isinstance(step, Join | Limit) for step in join.right.steps):
+    if any(isinstance(step, Join | Limit | Compute) for step in join.right.steps):
         raise InvalidArgument(
-            f"{join.right.source.group} cannot be joined with a join or limit of its own inside",
-            hint="join each group to the root, one after the other",
+            f"{join.right.source.group} cannot be joined with a join, limit or computed column of its own inside",
+            hint="join each group to the root, one after the other, and compute after that",
         )
     if join.right.source.group == ENTITIES or join.right.source.since is not None:
         raise InvalidArgument("rows that are sent, and the changes of a table, can be a query's root alone")
@@ -260,7 +316,10 @@ def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
     side = dataclasses.replace(
         side,
         filters=tuple(
-            dataclasses.replace(f, places={r: Place(index, p.column) for r, p in f.places.items()})
+            dataclasses.replace(
+                f,
+                places={r: Place(index, p.column) for r, p in f.places.items() if isinstance(p, Place)},
+            )
             for f in side.filters
         ),
         on=_keys(state, join, side),
@@ -305,6 +364,11 @@ def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], .
     keys = []
     for left, name in pairs:
         place = _place_in_result(state, Ref(left))
+        if isinstance(place, Computed):
+            raise KeyMismatch(
+                f"join with {ref}: {left!r} is computed",
+                hint="store the column, or join before it is computed",
+            )
         check_key_types(f"join with {ref}", left, state.type_of(place), name, side.type_of(name))
         keys.append((place, name))
     return tuple(keys)
@@ -316,7 +380,7 @@ def refit(filters: Iterable[Bound], given: pa.Schema) -> tuple[Bound, ...]:
     Raises:
         InvalidArgument: a column is of another kind than the value it is compared with.
     """
-    kinds = {Place(0, field.name): field.type for field in given}
+    kinds: dict[Origin, pa.DataType] = {Place(0, field.name): field.type for field in given}
     fitted = []
     for bound in filters:
         types = {ref: kinds.get(place, bound.types[ref]) for ref, place in bound.places.items()}
@@ -346,28 +410,48 @@ def check_labels(resolved: Resolved, labels: tuple[str, ...], min_age: int | Non
         UnknownColumn: a label that is no column of the query.
         Leakage: a label that is a feature too, or a feature from a join that ignores time.
     """
-    label_places = {resolved.field(name).place: name for name in labels}
+    label_places = {place: name for name in labels for place in places_of(resolved.field(name).place)}
     facts = {
         (resolved.sides[p.side].definition.name, p.column): (p, name) for p, name in label_places.items()
     }
     for field in resolved.fields:
-        if field.place in label_places or field.place.side == 0:
+        if field.name in labels:
             continue
-        side = resolved.sides[field.place.side]
-        if side.definition.event_time is not None and side.point_in_time is False:
-            raise Leakage(
-                f"{field.name!r} comes from {side.definition.ref}, joined with point_in_time=False, and is no label",
-                hint="such a join sees the future: only labels may come from it",
-                details={"column": field.name},
-            )
-        fact = facts.get((side.definition.name, field.place.column))
-        if fact and not next(
-            (a for a in (min_age, side.min_age, side.definition.min_age) if a is not None), 0
-        ):
-            raise Leakage(
-                f"label {fact[1]!r} is also selected as feature {field.name!r}",
-                hint="give that join a min_age above zero",
-                details={"label": fact[1], "column": field.name},
-            )
+        for place in places_of(field.place):
+            _check_feature(resolved, field, place, label_places, facts, min_age)
     if len(set(labels)) == len(resolved.fields):
         raise InvalidArgument("a feature view needs at least one column that is no label")
+
+
+def _check_feature(
+    resolved: Resolved,
+    field: Field,
+    place: Place,
+    labels: Mapping[Place, str],
+    facts: Mapping[tuple[str, str], tuple[Place, str]],
+    min_age: int | None,
+) -> None:
+    """Raises Leakage for a feature that tells, from this place, what a label does."""
+    if place in labels:
+        raise Leakage(
+            f"feature {field.name!r} and label {labels[place]!r} come from the same column {place.column!r}",
+            hint="leave the feature out, or make it a label, too",
+            details={"label": labels[place], "column": field.name},
+        )
+    if place.side == 0:
+        return
+    side = resolved.sides[place.side]
+    if side.definition.event_time is not None and side.point_in_time is False:
+        raise Leakage(
+            f"{field.name!r} comes from {side.definition.ref}, joined with point_in_time=False, and is no label",
+            hint="such a join sees the future: only labels may come from it",
+            details={"column": field.name},
+        )
+    fact = facts.get((side.definition.name, place.column))
+    ages = (age for age in (min_age, side.min_age, side.definition.min_age) if age is not None)
+    if fact and not next(ages, 0):
+        raise Leakage(
+            f"label {fact[1]!r} is also selected as feature {field.name!r}",
+            hint="give that join a min_age above zero",
+            details={"label": fact[1], "column": field.name},
+        )

@@ -19,8 +19,9 @@ import pyarrow as pa
 from headrace.model.duration import to_micros
 from headrace.model.expression_sql import condition_sql, identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
+from headrace.model.formula_sql import formula_sql
 from headrace.model.request import Share, Span
-from headrace.model.resolve import Place, Side
+from headrace.model.resolve import Computed, Origin, Place, Side, places_of
 from headrace.planning.parts import parts_sql, shares_of
 from headrace.planning.plan import Lookup, Plan
 
@@ -63,9 +64,11 @@ class Facts:
 
 
 def spine_columns(plan: Plan) -> list[str]:
-    """The spine's columns that the engine must see: keys, and what filters read."""
+    """The spine's columns that the engine must see: keys, and what filters and computed columns read."""
     places = [left for lookup in plan.lookups for left, _ in lookup.on]
-    places += [place for bound in plan.filters for place in bound.places.values()]
+    origins = [origin for bound in plan.filters for origin in bound.places.values()]
+    origins += [output.place for output in plan.outputs if isinstance(output.place, Computed)]
+    places += [place for origin in origins for place in places_of(origin)]
     if plan.parts or plan.ordered:
         strata = [share.stratify for share in shares_of(plan.parts) if share.stratify is not None]
         places += [Place(0, name) for name in (*plan.resolved.root.definition.primary_key, *strata)]
@@ -199,7 +202,11 @@ class _Renderer:
         for bound in self.plan.filters:
             places = bound.places
             test = condition_sql(bound.condition, lambda ref, places=places: self._value(places[ref]))  # type: ignore[misc]
-            looked_up = any(p.side in self.lookups and not self.plan.from_spine(p) for p in places.values())
+            looked_up = any(
+                p.side in self.lookups and not self.plan.from_spine(p)
+                for origin in places.values()
+                for p in places_of(origin)
+            )
             (found if looked_up else sure).append(test)
         if found and self.ambiguous:
             flags = " OR ".join(self._ambiguity(i) for i in self.ambiguous)
@@ -254,8 +261,11 @@ class _Renderer:
             return f" ASOF LEFT JOIN{relation} ON {' AND '.join(on)}"
         return f" LEFT JOIN{relation} ON {' AND '.join(on) if on else 'true'}"
 
-    def _value(self, place: Place) -> str:
-        """SQL for a place, seen from the final select or from the ON of a later join."""
+    def _value(self, place: Origin) -> str:
+        """SQL for a place, seen from the final select or from the ON of a later join; or for what is computed."""
+        if isinstance(place, Computed):
+            places, types = dict(place.places), dict(place.types)
+            return formula_sql(place.formula, lambda ref: self._value(places[ref]), types.__getitem__)
         column = identifier("c_" + place.column)
         lookup = self.lookups.get(place.side)
         if self.plan.from_spine(place) or lookup is None:
@@ -405,7 +415,7 @@ def _latest(plan: Plan, facts: Facts) -> Program:
     d = side.definition
     keys = [identifier("k_" + k) for k in d.primary_key]
     select = [f"{identifier(k)} AS {identifier('k_' + k)}" for k in d.primary_key]
-    outputs = [(i, o.place.column) for i, o in enumerate(plan.outputs) if o.place is not None]
+    outputs = list(enumerate(plan.stored_columns or ()))
     columns = [identifier("c_" + c) for _, c in outputs]
     select += [f"{identifier(c)} AS {identifier('c_' + c)}" for _, c in outputs]
     order = []

@@ -16,7 +16,7 @@ from headrace.model.expression import And, Compare, Condition, Ref, Value, colum
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.query import How
 from headrace.model.request import Part, PointInTime, ReadRequest
-from headrace.model.resolve import Bound, Place, Resolved, Side, check_key_types, refit
+from headrace.model.resolve import Bound, Origin, Place, Resolved, Side, check_key_types, places_of, refit
 from headrace.model.types import TIMESTAMP
 from headrace.planning.parts import checked_parts
 from headrace.planning.spine import ENTITY_TIME, Spine, make_spine
@@ -51,11 +51,11 @@ class Lookup:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """A column of the result: from a place, or as the spine gave it, or the time of the call."""
+    """A column of the result: from a place, or computed, or as the spine gave it, or the time of the call."""
 
     name: str
     type: pa.DataType
-    place: Place | None
+    place: Origin | None
     call_time: bool = False
     metadata: dict[bytes, bytes] | None = None
     """As the spine gave it: where nobody knows an extension type, its name is here."""
@@ -92,6 +92,13 @@ class Plan:
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(o.name, o.type, metadata=o.metadata) for o in self.outputs])
+
+    @property
+    def stored_columns(self) -> list[str] | None:
+        """The columns of the root that are the outputs, one for each; None where some are something else."""
+        places = [o.place for o in self.outputs]
+        columns = [p.column for p in places if isinstance(p, Place) and p.side == 0]
+        return columns if len(columns) == len(places) else None
 
     def from_spine(self, place: Place) -> bool:
         return self.spine is not None and place.side == 0 and place.column in self.spine.schema.names
@@ -139,6 +146,8 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
     needed = _needed(resolved, outputs)
     if (request.parts or request.ordered) and spine is None:
         needed += [Place(0, column) for column in resolved.root.definition.identity]
+    if request.latest and any(not isinstance(o.place, Place) for o in outputs):
+        raise InvalidArgument("the newest rows are told with their stored columns alone")
     lookups = tuple(_lookups(request, resolved, spine, needed, timed))
     used = {lookup.side for lookup in lookups}
     scans = {
@@ -194,11 +203,13 @@ def _outputs(request: ReadRequest, resolved: Resolved, spine: Spine | None) -> t
         folded[f.name.casefold()]
         for f in fields
         if f.name.casefold() in folded
-        and not (f.place.side == 0 and f.name == f.place.column and f.name in held)
+        and not (
+            isinstance(f.place, Place) and f.place.side == 0 and f.name == f.place.column and f.name in held
+        )
     ]
     if clash:
         raise NameClash(
-            f"spine brings {', '.join(map(repr, clash))}, which the query looks up in another group",
+            f"spine brings {', '.join(map(repr, clash))}, which the query looks up in another group, or computes",
             hint="rename or drop the spine's columns",
             details={"columns": clash},
         )
@@ -218,8 +229,9 @@ def _show_call_time(outputs: tuple[Output, ...], resolved: Resolved) -> tuple[Ou
 
 def _needed(resolved: Resolved, outputs: Iterable[Output]) -> list[Place]:
     """Every place that the outputs, the filters and, in turn, the keys of the sides used read."""
-    places = [o.place for o in outputs if o.place is not None]
-    places += [place for bound in resolved.filters for place in bound.places.values()]
+    origins = [o.place for o in outputs if o.place is not None]
+    origins += [origin for bound in resolved.filters for origin in bound.places.values()]
+    places = [place for origin in origins for place in places_of(origin)]
     for index in range(len(resolved.sides) - 1, 0, -1):
         side = resolved.sides[index]
         if side.how == "inner" or any(p.side == index for p in places):

@@ -240,9 +240,9 @@ class Reader:
         if plan.parts or plan.ordered:
             return None
         found = planned.found(0)
-        if found is None or found.exact is None or any(o.place is None for o in plan.outputs):
+        columns = plan.stored_columns
+        if found is None or found.exact is None or columns is None:
             return None
-        columns = [o.place.column for o in plan.outputs if o.place is not None]
         rows = self._keys.rows(planned.snapshots[0], found, list(dict.fromkeys(columns)))
         if rows is None:
             return None

@@ -1,0 +1,120 @@
+"""Formulas as DuckDB SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from headrace.model.expression import Ref
+from headrace.model.expression_sql import isnan_sql, literal, text
+from headrace.model.formula import (
+    Call,
+    Case,
+    Cast,
+    Constant,
+    Formula,
+    Nothing,
+    Operate,
+    Read,
+    kind_of,
+    type_of,
+)
+from headrace.model.types import TIMESTAMP
+
+_TARGETS = {
+    "bigint": "BIGINT",
+    "double": "DOUBLE",
+    "text": "VARCHAR",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMPTZ",
+}
+_RESULTS = {
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.date32(): "DATE",
+    TIMESTAMP: "TIMESTAMPTZ",
+}
+_READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
+# Where a function has no answer DuckDB raises an error, and other engines say NaN.
+_GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
+
+
+def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[Ref], pa.DataType]) -> str:
+    """The formula as an SQL expression of the type that `type_of` tells; `column` gives the SQL of each column."""
+
+    def sql(node: Formula) -> str:
+        match node:
+            case Nothing():
+                return "NULL"
+            case Constant(value=value):
+                given = literal(value)
+                return f"CAST({given} AS DOUBLE)" if value.type == "decimal" else given
+            case Read(column=ref):
+                found = kind_of(kind(ref))
+                target = _READ_AS.get(str(found))
+                read = f"CAST({column(ref)} AS {target})" if target else column(ref)
+                return _without_nan(read) if found == "double" else read
+            case Cast(operand=operand, target=target, tried=tried):
+                return f"{'TRY_CAST' if tried else 'CAST'}({sql(operand)} AS {_TARGETS[target]})"
+            case Case(branches=branches, otherwise=otherwise):
+                whens = " ".join(f"WHEN {sql(test)} THEN {sql(value)}" for test, value in branches)
+                return f"CASE {whens}{'' if otherwise is None else f' ELSE {sql(otherwise)}'} END"
+            case Operate(operation=operation, operands=operands):
+                return operate(operation, [sql(operand) for operand in operands])
+            case Call(function=function, arguments=arguments):
+                return call(function, arguments)
+        raise TypeError(f"{node!r} is no formula")
+
+    def operate(operation: str, operands: list[str]) -> str:
+        match operation:
+            case "not":
+                return f"(NOT {operands[0]})"
+            case "negative":
+                return f"(- {operands[0]})"
+            case "is null":
+                return f"({operands[0]} IS NULL)"
+            case "in":
+                return f"({operands[0]} IN ({', '.join(operands[1:])}))"
+            case "/":
+                return f"(CAST({operands[0]} AS DOUBLE) / nullif(CAST({operands[1]} AS DOUBLE), 0))"
+            case "%":
+                return f"({operands[0]} % nullif({operands[1]}, 0))"
+        return f"({f' {operation.upper()} '.join(operands)})"
+
+    def call(function: str, arguments: tuple[Formula, ...]) -> str:
+        given = [sql(argument) for argument in arguments]
+        if function in _GUARDS:
+            value = f"CAST({given[0]} AS DOUBLE)"
+            return f"CASE WHEN {value} {_GUARDS[function]} THEN {function}({value}) END"
+        match function:
+            case "year" | "month" | "day" | "hour" | "minute" | "second" | "isodow" | "dayofyear":
+                return f"CAST(date_part('{function}', CAST({given[0]} AS TIMESTAMPTZ)) AS BIGINT)"
+            case "date_trunc":
+                assert isinstance(arguments[0], Constant)
+                unit = text(arguments[0].value.text)
+                return f"date_trunc({unit}, CAST({given[1]} AS TIMESTAMPTZ))"
+            case "epoch":
+                return f"(epoch_us(CAST({given[0]} AS TIMESTAMPTZ)) / 1000000.0::DOUBLE)"
+            case "round" | "floor" | "ceil" | "exp" | "power":
+                rest = [f"CAST({g} AS {'INTEGER' if function == 'round' else 'DOUBLE'})" for g in given[1:]]
+                return f"{function}({', '.join([f'CAST({given[0]} AS DOUBLE)', *rest])})"
+            case "sign":
+                return f"CAST(sign({given[0]}) AS BIGINT)"
+            case "length":
+                return f"CAST(length({given[0]}) AS BIGINT)"
+            case "concat":
+                return f"({' || '.join(given)})"
+        return f"{function}({', '.join(given)})"
+
+    result = type_of(formula, kind)
+    computed = f"CAST({sql(formula)} AS {_RESULTS[result]})"
+    return _without_nan(computed) if pa.types.is_floating(result) else computed
+
+
+def _without_nan(value: str) -> str:
+    """Null in the place of NaN, which compares with nothing, and is sorted otherwise by every engine."""
+    return f"CASE WHEN NOT {isnan_sql(value)} THEN {value} END"

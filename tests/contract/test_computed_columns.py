@@ -1,0 +1,333 @@
+"""Columns computed by formulas: their values, their types, and what no formula may say."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headrace as hr
+from conftest import fresh
+from contract.helpers import by_key, rows, values
+
+START = dt.datetime(2026, 3, 1, 5, 30, 15, tzinfo=dt.UTC)
+TABLE = pa.table(
+    {
+        "id": [0, 1, 2, 3],
+        "dep": [START + dt.timedelta(hours=i) for i in range(4)],
+        "carrier": ["AA", "b", None, " c "],
+        "delay": [1.5, None, float("nan"), -4.0],
+        "n": pa.array([3, -2, 0, 2], pa.int8()),
+        "price": pa.array([1, 2, 3, 4], pa.decimal128(10, 2)),
+        "day": [dt.date(2026, 1, i + 1) for i in range(4)],
+        "ok": [True, False, None, True],
+        "two words": [1, 2, 3, 4],
+        "list": [[1], [2], [3], [4]],
+    }
+)
+
+
+@pytest.fixture
+def flights(store):
+    made = store.create_feature_group("flights", primary_key=["id"], event_time="dep")
+    made.insert(TABLE)
+    return made
+
+
+@pytest.fixture
+def weather(store):
+    made = store.create_feature_group("weather", primary_key=["carrier"], event_time="seen")
+    made.insert([{"carrier": c, "seen": START, "temp": t} for c, t in (("AA", 10), ("b", 0))])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "expected"),
+    [
+        ("n + 1", pa.int64(), [4, -1, 1, 3]),
+        ("n * 100000", pa.int64(), [300000, -200000, 0, 200000]),
+        ("-n", pa.int64(), [-3, 2, 0, -2]),
+        ("n / 2", pa.float64(), [1.5, -1.0, 0.0, 1.0]),
+        ("6 / n", pa.float64(), [2.0, -3.0, None, 3.0]),
+        ("5 % n", pa.int64(), [2, 1, None, 1]),
+        ("delay * 2", pa.float64(), [3.0, None, None, -8.0]),
+        ("price + n", pa.float64(), [4.0, 0.0, 3.0, 6.0]),
+        ("(n + 1) * 2 - 1", pa.int64(), [7, -3, 1, 5]),
+        ("delay > 0", pa.bool_(), [True, None, None, False]),
+        ("delay > 0 or n > 0", pa.bool_(), [True, None, None, True]),
+        ("not ok", pa.bool_(), [False, True, None, False]),
+        ("carrier = 'AA' and ok", pa.bool_(), [True, False, None, False]),
+        ("n between 0 and 2", pa.bool_(), [False, False, True, True]),
+        ("n in (0, 3)", pa.bool_(), [True, False, True, False]),
+        ("n not in (0, 3)", pa.bool_(), [False, True, False, True]),
+        ("carrier like 'A%'", pa.bool_(), [True, False, None, False]),
+        ("carrier not like 'A%'", pa.bool_(), [False, True, None, True]),
+        ("carrier is null", pa.bool_(), [False, False, True, False]),
+        ("carrier is not null", pa.bool_(), [True, True, False, True]),
+        ("case when n > 0 then 'up' when n < 0 then 'down' end", pa.string(), ["up", "down", None, "up"]),
+        ("case n when 3 then 1 else 0.5 end", pa.float64(), [1.0, 0.5, 0.5, 0.5]),
+        ("if(n > 0, 1, 2)", pa.int64(), [1, 2, 2, 1]),
+        ("coalesce(delay, 0)", pa.float64(), [1.5, 0.0, 0.0, -4.0]),
+        ("coalesce(carrier, 'none')", pa.string(), ["AA", "b", "none", " c "]),
+        ("nullif(n, 0)", pa.int64(), [3, -2, None, 2]),
+        ("least(n, delay)", pa.float64(), [1.5, -2.0, 0.0, -4.0]),
+        ("greatest(n, 1)", pa.int64(), [3, 1, 1, 2]),
+        ("abs(n)", pa.int64(), [3, 2, 0, 2]),
+        ("abs(delay)", pa.float64(), [1.5, None, None, 4.0]),
+        ("round(delay / 4, 1)", pa.float64(), [0.4, None, None, -1.0]),
+        ("floor(delay)", pa.float64(), [1.0, None, None, -4.0]),
+        ("ceil(delay)", pa.float64(), [2.0, None, None, -4.0]),
+        ("sign(delay)", pa.int64(), [1, None, None, -1]),
+        ("sqrt(n)", pa.float64(), [math.sqrt(3), None, 0.0, math.sqrt(2)]),
+        ("ln(n)", pa.float64(), [math.log(3), None, None, math.log(2)]),
+        ("log10(price * 10)", pa.float64(), [1.0, math.log10(20), math.log10(30), math.log10(40)]),
+        ("exp(n)", pa.float64(), [math.exp(i) for i in (3, -2, 0, 2)]),
+        ("n ** 2", pa.float64(), [9.0, 4.0, 0.0, 4.0]),
+        ("lower(carrier)", pa.string(), ["aa", "b", None, " c "]),
+        ("upper(trim(carrier))", pa.string(), ["AA", "B", None, "C"]),
+        ("length(carrier)", pa.int64(), [2, 1, None, 3]),
+        ("substr(carrier, 1, 1)", pa.string(), ["A", "b", None, " "]),
+        ("replace(carrier, 'A', 'x')", pa.string(), ["xx", "b", None, " c "]),
+        ("carrier || '!'", pa.string(), ["AA!", "b!", None, " c !"]),
+        ("concat(carrier, '-', carrier)", pa.string(), ["AA-AA", "b-b", None, " c - c "]),
+        ("starts_with(carrier, 'A')", pa.bool_(), [True, False, None, False]),
+        ("contains(carrier, 'c')", pa.bool_(), [False, False, None, True]),
+        ("hour(dep)", pa.int64(), [5, 6, 7, 8]),
+        ("extract(minute from dep)", pa.int64(), [30] * 4),
+        ("year(day) * 100 + month(day)", pa.int64(), [202601] * 4),
+        ("second(dep)", pa.int64(), [15] * 4),
+        ("isodow(day)", pa.int64(), [4, 5, 6, 7]),
+        ("dayofyear(dep)", pa.int64(), [60] * 4),
+        ("date_trunc('day', dep)", pa.timestamp("us", "UTC"), [dt.datetime(2026, 3, 1, tzinfo=dt.UTC)] * 4),
+        ("epoch(dep) - epoch(timestamp '2026-03-01 05:30:15')", pa.float64(), [0.0, 3600.0, 7200.0, 10800.0]),
+        ("dep > timestamp '2026-03-01 06:00:00'", pa.bool_(), [False, True, True, True]),
+        ("day = date '2026-01-02'", pa.bool_(), [False, True, False, False]),
+        ("cast(n as double)", pa.float64(), [3.0, -2.0, 0.0, 2.0]),
+        ("n::varchar", pa.string(), ["3", "-2", "0", "2"]),
+        ("try_cast(carrier as bigint)", pa.int64(), [None] * 4),
+        ("cast(null as double)", pa.float64(), [None] * 4),
+        ('"two words" + 1', pa.int64(), [2, 3, 4, 5]),
+        ("DELAY + N", pa.float64(), [4.5, None, None, -2.0]),
+        ("'it''s; drop table \"x\"'", pa.string(), ["it's; drop table \"x\""] * 4),
+        ("1e400 - 1e400", pa.float64(), [None] * 4),
+    ],
+)  # fmt: skip
+def test_values_and_types(flights, sql, kind, expected):
+    query = flights.select("id").with_columns(out=sql)
+    assert query.schema.field("out").type == kind
+    result = query.read()
+    assert result.to_arrow().schema.field("out").type == kind
+    assert by_key(result, "id", "out") == pytest.approx(expected) if kind == pa.float64() else True
+    assert kind == pa.float64() or by_key(result, "id", "out") == expected
+
+
+class TestQueries:
+    def test_one_from_another(self, flights):
+        query = (
+            flights.select("id", "n")
+            .with_columns(twice="n * 2", more="twice + 1")
+            .with_columns(most="more * n")
+        )
+        assert query.schema.names == ["id", "n", "twice", "more", "most"]
+        assert by_key(query.read(), "id", "most") == [21, 6, 0, 10]
+
+    def test_it_is_filtered_and_selected(self, flights):
+        query = flights.with_columns(twice="n * 2")
+        kept = query.filter((query["twice"] > 0) & (query["n"] < 3)).select("id", "twice")
+        assert rows(kept.read()) == [{"id": 3, "twice": 4}]
+        assert values(query.filter(query["twice"] == -4).select("id").read(), "id") == [1]
+
+    def test_with_joins(self, flights, weather):
+        query = flights.select("id", "carrier").with_columns(key="lower(carrier)").join(
+            weather.select("temp"), on="carrier", prefix="wx_"
+        ).with_columns(fahrenheit="wx_temp * 9 / 5 + 32")  # fmt: skip
+        assert by_key(query.read(), "id", "fahrenheit") == [50.0, 32.0, None, None]
+        assert by_key(query.filter(query["fahrenheit"] > 40).read(), "id", "key") == ["aa"]
+
+    def test_in_stages(self, flights, weather):
+        query = flights.select("id")
+        for number in range(6):
+            query = query.join(weather.select("temp"), on="carrier", prefix=f"w{number}_")
+        query = query.with_columns(total=" + ".join(f"w{number}_temp" for number in range(6)))
+        assert by_key(query.read(), "id", "total") == [60, 0, None, None]
+
+    def test_as_it_was(self, flights):
+        flights.insert([{**TABLE.to_pylist()[0], "n": 50}])
+        query = flights.as_of(snapshot=0).with_columns(twice="n * 2")
+        assert by_key(query.read(), "id", "twice") == [6, -4, 0, 4]
+
+    def test_columns_of_the_root_that_are_not_selected(self, flights):
+        assert by_key(flights.select("id").with_columns(twice="n * 2").read(), "id", "twice") == [6, -4, 0, 4]
+
+
+class TestViews:
+    @pytest.fixture
+    def view(self, store, flights, weather):
+        query = flights.select("id", "n").join(weather.select("temp"), on="carrier").with_columns(
+            late="coalesce(delay, 0) > 1", warm="temp > 5", hour="hour(dep)"
+        )  # fmt: skip
+        return store.create_feature_view("view", query, labels=["late"])
+
+    def test_features_and_labels(self, view):
+        assert view.features == ("id", "n", "temp", "warm", "hour")
+        x, y = view.training_data().xy(to="arrow")
+        assert sorted(zip(x["id"].to_pylist(), y.to_pylist(), strict=True)) == [
+            (0, True),
+            (1, False),
+            (2, False),
+            (3, False),
+        ]
+        assert "late" not in view.batch_data().to_arrow().schema.names
+
+    def test_the_view_comes_back(self, store, view):
+        found = store.get_feature_view("view")
+        assert by_key(found.training_data(), "id", "warm") == [True, False, None, None]
+
+    def test_a_spine(self, view):
+        spine = pa.table(
+            {"id": [7, 8], "n": [1, 2], "carrier": ["b", "AA"], "dep": [START] * 2, "delay": [9, None]}
+        )
+        rows_ = rows(view.training_data(spine=spine))
+        assert [(r["late"], r["warm"], r["hour"]) for r in rows_] == [(True, False, 5), (False, True, 5)]
+
+    def test_a_spine_of_which_the_columns_are_looked_up(self, view):
+        spine = pa.table({"id": [0, 1], "dep": [START + dt.timedelta(days=1)] * 2})
+        assert values(view.training_data(spine=spine), "late") == [True, False]
+
+    def test_a_spine_that_brings_it(self, view):
+        spine = pa.table({"id": [0], "dep": [START], "warm": [True]})
+        with pytest.raises(hr.NameClash, match="'warm'"):
+            view.training_data(spine=spine)
+
+    def test_splits_and_datasets(self, view):
+        train, test = view.train_test_split(test_size=0.5, stratify="late")
+        assert sorted(values(train, "id") + values(test, "id")) == [0, 1, 2, 3]
+        dataset = view.create_training_dataset(splits={"a": 0.5, "b": 0.5})
+        assert dataset.read().to_arrow().equals(dataset.recompute().to_arrow())
+        assert dataset.schema.field("late").type == pa.bool_()
+
+
+class TestLeakage:
+    def test_a_label_of_a_feature(self, store, flights):
+        query = flights.select("id", "delay").with_columns(late="delay > 1")
+        for labels in (["late"], ["delay"]):
+            with pytest.raises(hr.Leakage, match="same column 'delay'"):
+                store.create_feature_view("leak", query, labels=labels)
+        store.create_feature_view("fine", query, labels=["late", "delay"])
+
+    def test_two_columns_of_one(self, store, flights):
+        query = flights.select("id").with_columns(late="delay > 1", early="delay < 0")
+        with pytest.raises(hr.Leakage, match="same column 'delay'"):
+            store.create_feature_view("leak", query, labels=["late"])
+
+    def test_of_a_join_that_ignores_time(self, store, flights, weather):
+        query = flights.select("id").join(weather.select("temp"), on="carrier", point_in_time=False)
+        query = query.with_columns(warm="temp > 5").select("id", "warm", "n")
+        with pytest.raises(hr.Leakage, match="point_in_time=False"):
+            store.create_feature_view("leak", query, labels=["n"])
+        view = store.create_feature_view("fine", query, labels=["warm"])
+        assert by_key(view.training_data(), "id", "warm") == [True, False, None, None]
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "read_csv('/etc/passwd')", "(select 1)", "1; drop table x", "foo(n)", "sum(n)", "now()", "random()", "*",
+            "row_number() over ()", "count(*)", "interval 1 day", "$1", "?", "n::blob", "cast(n as decimal(3, 1))",
+            "[1, 2]", "{'a': 1}", "getenv('HOME')", "exists (select 1)", "n in (select 1)", "flights.n", "n +", "(n",
+            "", " ", "n ilike 'a'", "99999999999999999999", "log(2, n)", "n // 2", "n & 1", "~n", "n is true",
+            "extract(epoch_ns from dep)", "current_setting('x')", "n collate nocase", "'a' similar to 'b'",
+            "(" * 5000 + "n" + ")" * 5000, "n + " * 3000 + "n",
+        ],
+    )  # fmt: skip
+    def test_what_is_no_formula(self, flights, sql):
+        with pytest.raises((hr.SqlRejected, hr.UnknownColumn)):
+            flights.with_columns(out=sql)
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "n + carrier", "carrier + 1", "ok + 1", "dep + 1", "dep - dep", "list", "length(list)", "null", "not n",
+            "n and ok", "case when n then 1 end", "case when ok then 1 else 'a' end", "coalesce(n, 'a')", "n = 'a'",
+            "n in ('a')", "lower(n)", "hour(n)", "round(n, 1.5)", "abs(n, n)", "power(n)", "date_trunc('eon', dep)",
+            "carrier like n", "dep > '2026-01-01'", "sqrt('a')", "least(n)", "-carrier",
+        ],
+    )  # fmt: skip
+    def test_what_does_not_go_together(self, flights, sql):
+        with pytest.raises(hr.InvalidArgument):
+            flights.with_columns(out=sql)
+
+    def test_names(self, flights):
+        for name in ("id", "ID", "n", ""):
+            with pytest.raises((hr.NameClash, hr.InvalidName)):
+                flights.with_columns(**{name: "n + 1"})
+        with pytest.raises(hr.UnknownColumn, match="no column 'none'"):
+            flights.with_columns(out="none + 1")
+        with pytest.raises(hr.InvalidArgument):
+            flights.with_columns(out=3)
+
+    def test_places(self, flights, weather):
+        with pytest.raises(hr.InvalidArgument, match="computed column of its own inside"):
+            flights.join(weather.with_columns(warm="temp > 5"), on="carrier")
+        with pytest.raises(hr.KeyMismatch, match="is computed"):
+            flights.with_columns(key="lower(carrier)").join(weather, on={"key": "carrier"})
+        with pytest.raises(hr.InvalidArgument):
+            flights.select("id").limit(1).with_columns(out="n")
+
+    def test_a_formula_that_grows(self, flights):
+        def grow(query, number):
+            for i in range(number):
+                before = f"c{i - 1}" if i else "n"
+                query = query.with_columns(**{f"c{i}": f"{before} + {before}"})
+            return query
+
+        assert by_key(grow(flights.select("id", "n"), 7).read(), "id", "c6") == [384, -256, 0, 256]
+        with pytest.raises(hr.InvalidArgument, match="more than"):
+            grow(flights.select("id", "n"), 20)
+
+    def test_what_does_not_fit(self, flights):
+        query = flights.select("id").with_columns(out="9223372036854775807 + n")
+        with pytest.raises(hr.InvalidArgument, match="out of range"):
+            query.read().to_arrow()
+        query = flights.select("id").with_columns(out="cast(carrier as bigint)")
+        with pytest.raises(hr.InvalidArgument, match="cannot be converted"):
+            query.read().to_arrow()
+
+
+NUMBER = st.one_of(st.none(), st.integers(-1000, 1000))
+
+
+@given(pairs=st.lists(st.tuples(NUMBER, NUMBER), min_size=1, max_size=5))
+def test_as_python_does(embedded_store, pairs):
+    group = embedded_store.create_feature_group(fresh("numbers"), primary_key=["id"])
+    group.insert(
+        pa.table(
+            {
+                "id": range(len(pairs)),
+                "a": pa.array([a for a, _ in pairs], pa.int64()),
+                "b": pa.array([b for _, b in pairs], pa.int64()),
+            }
+        )
+    )
+    query = group.with_columns(
+        total="a + b * 2",
+        ratio="a / b",
+        rest="a % b",
+        least_="least(a, b)",
+        same="a = b",
+        chosen="case when a > b then a else b end",
+    )
+    for row in rows(query.read()):
+        a, b = row["a"], row["b"]
+        both = a is not None and b is not None
+        assert row["total"] == (a + b * 2 if both else None)
+        assert row["ratio"] == (a / b if both and b else None)
+        assert row["rest"] == (int(math.fmod(a, b)) if both and b else None)
+        assert row["least_"] == min((x for x in (a, b) if x is not None), default=None)
+        assert row["same"] == (a == b if both else None)
+        assert row["chosen"] == (a if both and a > b else b)
