@@ -161,7 +161,7 @@ class TestVersions:
             with Unchanged(numbers, hr.InvalidArgument):
                 delete(*arguments)
         with pytest.raises(hr.InvalidArgument):
-            store._backend.delete_view("numbers", None)
+            store._backend.delete_view("numbers", None, force=False)
 
     def test_are_numbers(self, store, numbers):
         for version in ("1", 1.0, True, 0, -1):

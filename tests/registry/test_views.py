@@ -60,7 +60,7 @@ def test_a_definition_comes_back_whole(registry: Registry) -> None:
 def test_versions_are_counted_apart_from_the_groups(registry: Registry) -> None:
     assert registry.create_view("p", view(name="weather")).version == 1
     assert registry.create_view("p", view(name="weather")).version == 2
-    registry.delete_view("p", "weather", 2)
+    registry.delete_view("p", "weather", 2, force=False)
     assert registry.create_view("p", view(name="weather")).version == 3
     assert registry.get_view("p", "weather", None).version == 3
     with pytest.raises(AlreadyExists, match="feature view weather@v3 already exists in project p"):
@@ -87,10 +87,10 @@ def test_a_needed_group_is_kept(registry: Registry) -> None:
         registry.delete_group("p", "weather", 1, force=False)
     assert caught.value.details["views"] == ["delays@v1", "delays@v2"]
     assert registry.list_groups("p", None, {"t": "1"}) == before
-    registry.delete_view("p", "delays", 2)
+    registry.delete_view("p", "delays", 2, force=False)
     with pytest.raises(Conflict, match="view delays@v1 "):
         registry.delete_group("p", "weather", 1, force=False)
-    registry.delete_view("p", "delays", 1)
+    registry.delete_view("p", "delays", 1, force=False)
     assert registry.delete_group("p", "weather", 1, force=False).name == "weather"
     registry.create_group("q", GroupDefinition(name="planes", version=1, primary_key=("id",)))
     registry.delete_group("q", "planes", 1, force=False)
@@ -111,9 +111,9 @@ def test_views_are_listed_and_deleted(registry: Registry) -> None:
     other = registry.create_view("p", view(name="a"))
     assert registry.list_views("p", None, {}) == [other, first, second]
     assert registry.list_views("p", "d*", {"team": "y"}) == [second]
-    assert registry.delete_view("p", "delays", 1) == first
+    assert registry.delete_view("p", "delays", 1, force=False) == []
     assert registry.list_views("p", "d*", {}) == [second]
     with pytest.raises(NotFound, match=r"no feature view delays@v1 \(delays has version 2\)"):
-        registry.delete_view("p", "delays", 1)
+        registry.delete_view("p", "delays", 1, force=False)
     with pytest.raises(NotFound, match="did you mean delays"):
         registry.get_view("p", "delay", None)
