@@ -8,7 +8,7 @@ import pyarrow as pa
 from headrace.errors import Conflict, HeadraceError, InvalidArgument, NotFound, OutcomeUnknown, UnknownColumn
 from headrace.formats.rows_file import RowsFiles
 from headrace.model.dataset import DatasetDefinition, Split, StoredFile
-from headrace.model.definition import GroupDefinition, read_schema, write_schema
+from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
 from headrace.registry.registry import Registry
@@ -33,9 +33,9 @@ class Datasets:
         self._storage = storage
         self._reader = reader
 
-    def start(self, asked: DatasetDefinition) -> DatasetWriting:
+    def start(self, asked: DatasetDefinition, view: ViewDefinition) -> DatasetWriting:
         """A dataset that is asked for, checked and with its snapshots fixed. It is made by `make`."""
-        return DatasetWriting(self._reader, asked)
+        return DatasetWriting(self._reader, asked, view)
 
     def make(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
         """Write all of it, and register it then: what is broken off leaves nothing.
@@ -53,7 +53,7 @@ class Datasets:
             self._storage.discard(folder)
         try:
             made = self._registry.create_dataset(
-                self._project, msgspec.structs.replace(written, location=location)
+                self._project, msgspec.structs.replace(written, location=location), writing.view
             )
         except OutcomeUnknown:
             raise

@@ -220,9 +220,7 @@ class ProjectStore:
             self._store.storage.remove(dataset.location)
 
     def start_dataset(self, asked: DatasetDefinition) -> DatasetWriting:
-        view = self.get_view(*parse_reference(asked.name))
-        request = msgspec.structs.replace(asked.request, view=view.ref, query=None)
-        return self._datasets.start(msgspec.structs.replace(asked, name=view.ref, version=0, request=request))
+        return self._datasets.start(asked, self.get_view(*parse_reference(asked.name)))
 
     def make_dataset(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
         return self._datasets.make(writing, spine)

@@ -1,0 +1,122 @@
+"""Training datasets whose view, groups and files change while they are made: whole and right, or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from headrace.config import store_config
+from headrace.model.dataset import DatasetDefinition, Split
+from headrace.model.request import ReadRequest
+from headrace.service.store import ProjectStore, Store
+
+ROWS = pa.table(
+    {"id": range(100), "at": pa.array(range(100), pa.timestamp("us", "UTC")), "value": [0.5] * 100}
+)
+OTHERS = ROWS.set_column(2, "value", pa.array([1.5] * 100))
+ASKED = DatasetDefinition(
+    name="view@v1",
+    version=0,
+    request=ReadRequest(kind="training", view="view@v1"),
+    splits=(Split("all"),),
+    format="parquet",
+    key="k",
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def users(root: Path) -> Iterator[hr.FeatureStore]:
+    """The store as somebody else uses it: with a group, and a view of it."""
+    with hr.connect(root) as store:
+        group = store.create_feature_group("numbers", primary_key=["id"], event_time="at")
+        group.insert(ROWS)
+        store.create_feature_view("view", group.select())
+        yield store
+
+
+@pytest.fixture
+def project(users: hr.FeatureStore, root: Path) -> Iterator[ProjectStore]:
+    with Store(store_config(str(root))) as store:
+        yield store.project("default")
+
+
+def replace_view(users: hr.FeatureStore) -> None:
+    users.delete_feature_view("view", 1)
+    query = users.get_feature_group("numbers").select("id", "value")
+    users.create_feature_view("view", query, version=1)
+
+
+def replace_group(users: hr.FeatureStore) -> None:
+    users.delete_feature_group("numbers", 1, force=True)
+    users.create_feature_group("numbers", primary_key=["id"], event_time="at", version=1).insert(OTHERS)
+
+
+def replace_rows(users: hr.FeatureStore) -> None:
+    group = users.get_feature_group("numbers")
+    group.insert(OTHERS, mode="overwrite")
+    group.vacuum(retention_hours=0, dry_run=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        (lambda users: users.delete_feature_view("view", 1), hr.NotFound, "no feature view view@v1"),
+        (replace_view, hr.NotFound, "view@v1 was deleted meanwhile, and made again"),
+        (
+            lambda users: users.delete_feature_group("numbers", 1, force=True),
+            hr.NotFound,
+            "numbers@v1|deleted meanwhile",
+        ),
+        (replace_group, hr.NotFound, "numbers@v1 was deleted meanwhile"),
+        (replace_rows, (hr.Conflict, hr.CorruptTable), "numbers@v1|cannot be read"),
+    ],
+    ids=["no view", "another view", "no group", "another group", "vacuumed"],
+)
+@pytest.mark.parametrize("late", [False, True], ids=["before the rows", "after them"])
+def test_what_it_is_made_of_goes_meanwhile(
+    users: hr.FeatureStore,
+    project: ProjectStore,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Any], None],
+    error: Any,
+    told: str,
+    late: bool,
+) -> None:
+    writing = project.start_dataset(ASKED)
+    if late:
+        run = writing.run
+
+        def changed(*arguments: Any) -> DatasetDefinition:
+            written = run(*arguments)
+            change(users)
+            return written
+
+        monkeypatch.setattr(writing, "run", changed)
+    else:
+        change(users)
+    with pytest.raises(error, match=told):
+        project.make_dataset(writing, None)
+    assert project.list_datasets("view@v1") == []
+    assert not [path for path in (root / "default").iterdir() if path.name.startswith("view_")]
+    assert [path.name for path in root.glob(".headrace/scratch-*/*")] == ["held", "held"]
+
+
+def test_what_comes_meanwhile_is_not_in_it(users: hr.FeatureStore, project: ProjectStore) -> None:
+    writing = project.start_dataset(ASKED)
+    users.get_feature_group("numbers").insert(OTHERS)
+    made = project.make_dataset(writing, None)
+    assert made.snapshots == {"numbers@v1": 0}
+    dataset = users.get_feature_view("view").get_training_dataset(1)
+    assert set(dataset.read().to_arrow()["value"].to_pylist()) == {0.5}
+    assert dataset.read().to_arrow().equals(dataset.recompute().to_arrow())
