@@ -101,7 +101,7 @@ class Datasets:
             features=tuple(name for name in dataset.features if name in columns),
             labels=tuple(name for name in dataset.labels if name in columns),
             snapshots=dataset.snapshots,
-            mapped=tuple(path for path, _ in self._files(dataset, split))
+            mapped=tuple(file.path for file in self._files(dataset, split))
             if whole and dataset.format == "arrow"
             else (),
             key=dataset.key,
@@ -134,7 +134,7 @@ class Datasets:
         if stored.recomputed:
             return self._reader.explain(_recomputing(dataset, split, request))
         files = self._files(dataset, split)
-        size = sum(size for _, size in files)
+        size = sum(file.size_bytes for file in files)
         of = "" if split is None else f", split {split.name}"
         return (
             f"training dataset {dataset.ref}{of}: {len(files)} {dataset.format} files, {size / 1e6:.1f} MB\n"
@@ -153,13 +153,15 @@ class Datasets:
             hint=f"it has {', '.join(split.name for split in dataset.splits)}",
         )
 
-    def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[tuple[str, int]]:
-        """Path and size of each."""
-        files: list[StoredFile] = [
-            file for one in dataset.splits if split in (None, one) for file in one.files
-        ]
+    def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[StoredFile]:
+        """With whole paths."""
         folder = self._storage.root / dataset.location
-        return [(str(folder / file.path), file.size_bytes) for file in files]
+        return [
+            msgspec.structs.replace(file, path=str(folder / file.path))
+            for one in dataset.splits
+            if split in (None, one)
+            for file in one.files
+        ]
 
     def _check_whole(self, dataset: DatasetDefinition) -> None:
         """A vacuum that began before the dataset was registered knew nothing of what it needs."""

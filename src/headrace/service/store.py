@@ -226,6 +226,11 @@ class ProjectStore:
         return self._datasets.make(writing, spine)
 
     def create_dataset(self, asked: DatasetDefinition, spine: pa.Table | None) -> DatasetDefinition:
+        try:
+            if spine is not None:
+                spine.validate(full=True)  # what is stored is read for ever
+        except pa.ArrowException as error:
+            raise InvalidArgument(f"the spine cannot be read: {error}") from None
         return self.make_dataset(self.start_dataset(asked), spine)
 
     def get_dataset(self, view: str, version: int | None) -> DatasetDefinition:
