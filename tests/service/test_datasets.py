@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 import headrace as hr
 from headrace.config import store_config
@@ -120,3 +123,63 @@ def test_what_comes_meanwhile_is_not_in_it(users: hr.FeatureStore, project: Proj
     dataset = users.get_feature_view("view").get_training_dataset(1)
     assert set(dataset.read().to_arrow()["value"].to_pylist()) == {0.5}
     assert dataset.read().to_arrow().equals(dataset.recompute().to_arrow())
+
+
+@pytest.fixture
+def vacuum(users: hr.FeatureStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
+    """Begins a vacuum of a table whose rows were replaced, which waits before it removes files; called, it goes on."""
+    begun, go = threading.Event(), threading.Event()
+    remove = DeltaTable.vacuum
+
+    def waiting(table: DeltaTable, *arguments: Any, **options: Any) -> list[str]:
+        begun.set()
+        assert go.wait(60)
+        return remove(table, *arguments, **options)
+
+    monkeypatch.setattr(DeltaTable, "vacuum", waiting)
+    group = users.get_feature_group("numbers")
+    with ThreadPoolExecutor(1) as aside:
+
+        def finish() -> list[str]:
+            go.set()
+            return vacuuming.result(60)
+
+        def begin() -> Callable[[], list[str]]:
+            nonlocal vacuuming
+            group.insert(OTHERS, mode="overwrite")
+            vacuuming = aside.submit(group.vacuum, retention_hours=0, dry_run=False)
+            assert begun.wait(60)
+            return finish
+
+        vacuuming: Future[list[str]]
+        yield begin
+        go.set()
+
+
+def test_a_vacuum_under_way(
+    users: hr.FeatureStore, project: ProjectStore, vacuum: Callable[[], Callable[[], list[str]]]
+) -> None:
+    """It has asked already which snapshots are needed."""
+    writing = project.start_dataset(ASKED)
+    finish = vacuum()
+    with ThreadPoolExecutor(1) as aside:
+        making = aside.submit(project.make_dataset, writing, None)
+        wait([making], timeout=1)
+        assert len(finish()) == 1
+        with pytest.raises(hr.Conflict, match=r"numbers@v1: snapshot 0 is no longer whole"):
+            making.result(60)
+    assert project.list_datasets("view@v1") == []
+
+
+def test_a_vacuum_beside_a_restore(
+    users: hr.FeatureStore, project: ProjectStore, vacuum: Callable[[], Callable[[], list[str]]]
+) -> None:
+    """What is restored is not removed."""
+    finish = vacuum()
+    with ThreadPoolExecutor(1) as aside:
+        restoring = aside.submit(project.restore, "numbers@v1", 0, "k")
+        wait([restoring], timeout=1)
+        assert len(finish()) == 1
+        with pytest.raises(hr.SnapshotNotFound, match=r"snapshot 0 is no longer whole"):
+            restoring.result(60)
+    assert users.get_feature_group("numbers").read().to_arrow().num_rows == 100

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pyarrow as pa
 
-from headrace.errors import Conflict, HeadraceError, InvalidArgument, NotFound, OutcomeUnknown, UnknownColumn
+from headrace.errors import (
+    Conflict,
+    HeadraceError,
+    InvalidArgument,
+    NotFound,
+    OutcomeUnknown,
+    SnapshotNotFound,
+    UnknownColumn,
+)
 from headrace.formats.rows_file import RowsFiles
 from headrace.model.dataset import DatasetDefinition, Split, StoredFile
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
@@ -47,21 +57,12 @@ class Datasets:
         folder = self._storage.new_folder()
         try:
             written = writing.run(spine, folder)
-            location = self._storage.new_location(self._project, written.name.replace("@", "_"))
-            self._storage.move(folder, location)
+            # A vacuum asks before it begins what is needed, so that it sees this dataset, or is seen by it.
+            with self._storage.held(written.request.locations.values()):
+                self._check_whole(written)
+                return self._told(self._registered(written, folder, writing.view))
         finally:
             self._storage.discard(folder)
-        try:
-            made = self._registry.create_dataset(
-                self._project, msgspec.structs.replace(written, location=location), writing.view
-            )
-        except OutcomeUnknown:
-            raise
-        except HeadraceError:
-            self._storage.remove(location)
-            raise
-        self._check_whole(made)
-        return self._told(made)
 
     def get(self, view: str, version: int | None) -> DatasetDefinition:
         return self._told(self._registry.get_dataset(self._project, view, version))
@@ -163,14 +164,27 @@ class Datasets:
             for file in one.files
         ]
 
-    def _check_whole(self, dataset: DatasetDefinition) -> None:
-        """A vacuum that began before the dataset was registered knew nothing of what it needs."""
+    def _registered(
+        self, written: DatasetDefinition, folder: Path, view: ViewDefinition
+    ) -> DatasetDefinition:
+        location = self._storage.new_location(self._project, written.name.replace("@", "_"))
+        self._storage.move(folder, location)
         try:
-            self._reader.prepare(dataset.read_of(None))
-        except HeadraceError as error:
-            self.delete(dataset.name, dataset.version)
+            whole = msgspec.structs.replace(written, location=location)
+            return self._registry.create_dataset(self._project, whole, view)
+        except OutcomeUnknown:
+            raise
+        except HeadraceError:
+            self._storage.remove(location)
+            raise
+
+    def _check_whole(self, written: DatasetDefinition) -> None:
+        """A vacuum that ended before the dataset is registered knew nothing of what it needs."""
+        try:
+            self._reader.prepare(written.read_of(None))
+        except SnapshotNotFound as error:
             raise Conflict(
-                f"what training dataset {dataset.ref} was made of is gone already: {error.message}",
+                f"what a training dataset {written.ref} was made of is gone already: {error.message}",
                 hint="try again",
             ) from error
 

@@ -184,7 +184,9 @@ class ProjectStore:
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key)
-        return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
+        definition, _ = self._table(*parse_reference(ref))
+        with self._store.storage.held([definition.location]):  # against a vacuum, for which its files are old
+            return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
 
     def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
@@ -193,7 +195,8 @@ class ProjectStore:
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         definition, log = self._table(*parse_reference(ref))
-        with self._reader.told([definition]):
+        held = [] if dry_run else [definition.location]
+        with self._reader.told([definition]), self._store.storage.held(held, alone=True):
             return vacuum(log, retention_hours, dry_run, self._datasets.pinned(definition))
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
