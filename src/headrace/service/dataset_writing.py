@@ -65,6 +65,7 @@ class DatasetWriting:
         files = self._write(spine, folder)
         if spine is not None:
             _write_spine(folder / SPINE_FILE, spine)
+        self._check_wanted()  # the engine may have ended long before the files
         asked, prepared = self._asked, self._prepared
         splits = zip(asked.splits, files, strict=True)
         return msgspec.structs.replace(
@@ -77,6 +78,10 @@ class DatasetWriting:
             labels=prepared.labels,
             snapshots=prepared.snapshots,
         )
+
+    def _check_wanted(self) -> None:
+        if self._cancelled:
+            raise Cancelled("the training dataset is no longer wanted: nothing was stored")
 
     def _write(self, spine: pa.Table | None, folder: Path) -> list[list[StoredFile]]:
         """The files of each split, at least one, which threads write while the engine goes on."""
@@ -111,8 +116,7 @@ class DatasetWriting:
         self._running = self._reader.run(self._prepared, spine)
         split, chunk = 0, _Chunk(self._schema)
         for part, batch in self._running.in_parts():
-            if self._cancelled:
-                raise Cancelled("the training dataset is no longer wanted: nothing was stored")
+            self._check_wanted()
             if chunk.rows and (part != split or chunk.is_full):
                 yield split, chunk.table()
                 chunk = _Chunk(self._schema)
