@@ -6,7 +6,9 @@ Each gets the line to whoever started it first.
 from __future__ import annotations
 
 import os
+import random
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -86,6 +88,65 @@ def act(line: Connection, target: Any, name: str) -> None:
         line.send("ready")
         line.recv()
         ACTS[name](store)
+
+
+def make_datasets(line: Connection, target: Any, seed: int, seconds: float) -> Counter[str]:
+    """Makes datasets of all kinds, one after the other, each of which is what it is recomputed as; tells what became."""
+    chance, told = random.Random(seed), Counter[str]()
+    with hr.connect(target) as store:
+        view = store.get_feature_view("view")
+        line.send("ready")
+        line.recv()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            options: dict[str, Any] = {"format": chance.choice(["parquet", "arrow", "csv"])}
+            if chance.random() < 0.4:
+                options["spine"] = spine()
+            if chance.random() < 0.5:
+                options |= {"splits": SPLITS, "seed": chance.randrange(100)}
+            try:
+                made = view.create_training_dataset(**options)
+            except (hr.Conflict, hr.SnapshotNotFound, hr.CorruptTable) as error:
+                told[error.code] += 1
+                continue
+            assert same(made), made
+            told["made"] += 1
+    return told
+
+
+def same(dataset: hr.TrainingDataset) -> bool:
+    """Whether what is stored is what is recomputed."""
+    stored = dataset.read().to_arrow()
+    assert stored.num_rows == sum(dataset.rows.values())
+    return bool(stored.equals(dataset.recompute().to_arrow()))
+
+
+def change_always(line: Connection, target: Any, seed: int) -> Counter[str]:
+    """Writes to the group and keeps it up, removing all that can be removed, until it is told to stop."""
+    chance, told, fresh = random.Random(seed), Counter[str](), ROWS
+    with hr.connect(target) as store:
+        group = store.get_feature_group("numbers")
+        line.send("ready")
+        line.recv()
+        while not line.poll():
+            what = chance.choice(["upsert", "append", "overwrite", "compact", "restore", "vacuum", "vacuum"])
+            start, value = chance.randrange(ROWS), chance.randrange(10**6)
+            if what == "append":
+                start = fresh = fresh + 1000
+            try:
+                if what == "compact":
+                    group.compact(zorder=chance.choice([(), ("value",)]))
+                elif what == "vacuum":
+                    group.vacuum(retention_hours=0, dry_run=False)
+                elif what == "restore":
+                    group.restore(chance.choice(group.history(5)).snapshot)
+                else:
+                    ids = range(start, start + chance.choice([10, 400]))
+                    group.insert(numbers(ids, value), mode=what)
+                told[what] += 1
+            except (hr.Conflict, hr.SnapshotNotFound) as error:
+                told[f"{what}: {error.code}"] += 1
+    return told
 
 
 def die(line: Connection, target: Any, name: str, step: str, when: str) -> None:

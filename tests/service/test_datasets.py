@@ -183,3 +183,28 @@ def test_a_vacuum_beside_a_restore(
         with pytest.raises(hr.SnapshotNotFound, match=r"snapshot 0 is no longer whole"):
             restoring.result(60)
     assert users.get_feature_group("numbers").read().to_arrow().num_rows == 100
+
+
+@pytest.mark.parametrize(("lost", "kept"), [(0, [3]), (2, [1, 2])], ids=["its start", "its end"])
+def test_a_log_that_lost_some_of_it(users: hr.FeatureStore, root: Path, lost: int, kept: list[int]) -> None:
+    """What it still tells of is kept for the datasets that need it."""
+    group, view = users.get_feature_group("numbers"), users.get_feature_view("view")
+    for rows in (OTHERS, ROWS):
+        view.create_training_dataset()
+        group.insert(rows, mode="overwrite")
+    view.create_training_dataset()
+    if lost == 0:
+        DeltaTable(group.location).create_checkpoint()
+    (Path(group.location) / "_delta_log" / f"{lost:020d}.json").unlink()
+    with hr.connect(root) as store:
+        group, view = store.get_feature_group("numbers"), store.get_feature_view("view")
+        group.insert(OTHERS, mode="overwrite")
+        assert len(group.vacuum(retention_hours=0, dry_run=False)) == 3 - len(kept)
+        for dataset in view.list_training_datasets():
+            rows = dataset.read().to_arrow()
+            assert rows.num_rows == 100
+            if dataset.version in kept:
+                assert rows.equals(dataset.recompute().to_arrow())
+            elif lost == 0:
+                with pytest.raises(hr.SnapshotNotFound):
+                    dataset.recompute()
