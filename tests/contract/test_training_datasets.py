@@ -305,6 +305,28 @@ class TestSpine:
         made = view.create_training_dataset(spine=frame)
         assert same(made)["note"].to_pylist() == ["b", "a", "c", "a"]
 
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_values_that_their_type_does_not_have(self, view, form):
+        with pytest.raises(hr.InvalidArgument, match="the spine cannot be read"):
+            view.create_training_dataset(
+                spine=spine(clock=pa.array([1, 2, 3, 90_000], pa.time32("s"))), format=form
+            )
+        assert view.list_training_datasets() == []
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_columns_without_nulls(self, view, form):
+        given = spine()
+        given = given.cast(pa.schema([field.with_nullable(False) for field in given.schema]))
+        assert same(view.create_training_dataset(spine=given, format=form)).num_rows == 4
+
+    def test_years_that_csv_does_not_keep(self, view):
+        given = spine(far=pa.array([0, 1, 2, 10**12], pa.timestamp("s")))
+        with pytest.raises(hr.Unsupported, match="column 'far'"):
+            view.create_training_dataset(spine=given, format="csv")
+        assert view.list_training_datasets() == []
+        made = view.create_training_dataset(spine=given)
+        assert made.read(columns=["far"]).to_arrow()["far"].cast(pa.int64()).to_pylist() == [1, 2, 10**12, 0]
+
     def test_it_must_fit_the_view(self, view):
         with pytest.raises(hr.InvalidArgument):
             view.create_training_dataset(spine=spine().drop_columns("dep"))
@@ -514,6 +536,16 @@ class TestFiles:
         os.truncate(path, path.stat().st_size - 10)
         with pytest.raises(hr.CorruptTable, match=r"was written with|cannot be read"):
             made.read().to_arrow()
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_a_damaged_one_is_told(self, view, form):
+        made = view.create_training_dataset(format=form)
+        (path,) = pathlib.Path(made.location, "all").iterdir()
+        data = path.read_bytes()
+        path.write_bytes(data[:-400] + bytes(300) + data[-100:])
+        for read in (made.read().to_arrow, made.read().to_reader().read_all):
+            with pytest.raises(hr.CorruptTable, match="cannot be read"):
+                read()
 
     def test_arrow_of_the_same_machine_is_mapped(self, view):
         made = view.create_training_dataset(format="arrow")

@@ -132,6 +132,18 @@ class TestVacuum:
             assert "vacuum" in caught.value.hint
         assert held(group.read(snapshot=8)) == held(group.read())
 
+    def test_what_is_gone_is_not_told_again(self, group):
+        group.compact()
+        group.vacuum(retention_hours=0, dry_run=False)
+        for _ in range(2):
+            assert group.vacuum(retention_hours=0) == []
+            assert group.vacuum(retention_hours=0, dry_run=False) == []
+        group.insert(table(range(3), 1), mode="overwrite")
+        told, before = group.vacuum(retention_hours=0), on_disk(group)
+        assert len(told) >= len(group.partition_by) + 1
+        assert group.vacuum(retention_hours=0, dry_run=False) == told
+        assert before - on_disk(group) == set(told)
+
     def test_what_is_younger_stays(self, group):
         group.compact()
         assert group.vacuum() == group.vacuum(dry_run=False) == []

@@ -46,7 +46,10 @@ def insert_half(line: Connection, target: Any, ids: range, value: int, options: 
 
 
 def several(line: Connection, target: Any, calls: list[tuple[str, range, int, str]]) -> list[tuple[str, int]]:
-    """Each call is (mode or "delete", ids, value, key); tells what became of each, and of which snapshot."""
+    """Each call is (mode, "delete" or "compact", ids, value, key), or ("restore", …, snapshot, key).
+
+    Tells what became of each, and of which snapshot.
+    """
     with hr.connect(target) as store:
         group = store.get_feature_group("numbers")
         line.send("ready")
@@ -56,6 +59,10 @@ def several(line: Connection, target: Any, calls: list[tuple[str, range, int, st
             try:
                 if mode == "delete":
                     commit = group.delete(keys=rows(ids, 0).select(["id"]))
+                elif mode == "compact":
+                    commit = group.compact(zorder=["value"] if value else [])
+                elif mode == "restore":
+                    commit = group.restore(value, idempotency_key=key)
                 else:
                     commit = group.insert(rows(ids, value), mode=mode, idempotency_key=key)
                 told.append((commit.operation, commit.snapshot))

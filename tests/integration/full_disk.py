@@ -13,7 +13,7 @@ from typing import Any
 import headrace as hr
 from headrace.config import store_config
 from headrace.wiring import Service
-from integration import acts
+from integration import acts, dataset_acts
 
 _PAGE = 4096
 _OLD = dict.fromkeys(range(1000), 0)
@@ -43,6 +43,19 @@ WRITES: dict[str, tuple[Write, dict[int, int]]] = {
 }
 
 
+UPKEEP: dict[str, Callable[[Any], Any]] = {
+    "dataset": lambda store: store.get_feature_view("events").create_training_dataset(
+        splits={"train": 0.5, "test": 0.5}
+    ),
+    "dataset of a spine": lambda store: store.get_feature_view("events").create_training_dataset(
+        spine=dataset_acts.spine().slice(0, 300), format="arrow"
+    ),
+    "compact": lambda store: store.get_feature_group("events").compact(),
+    "restore": lambda store: store.get_feature_group("events").restore(0, idempotency_key="k"),
+    "vacuum": lambda store: store.get_feature_group("events").vacuum(retention_hours=0, dry_run=False),
+}
+
+
 def main(disk: Path, pages: range) -> list[tuple[str, str, int, str]]:
     """Of each write, by folder and by service: what became of it with so many pages left."""
     told = []
@@ -52,6 +65,10 @@ def main(disk: Path, pages: range) -> list[tuple[str, str, int, str]]:
             for way, store in (("embedded", embedded), ("remote", remote)):
                 for name in WRITES:
                     told += [(way, name, left, attempt(store, disk, name, left)) for left in pages]
+                for name in UPKEEP:
+                    told += [
+                        (way, name, left, attempt_upkeep(store, disk, name, left)) for left in pages[::5]
+                    ]
     finally:
         service.stop()
     return told
@@ -74,6 +91,41 @@ def attempt(store: hr.FeatureStore, disk: Path, name: str, left: int) -> str:
         assert content(group) == new, (name, left)
     store.delete_feature_group("numbers", group.version)
     return told
+
+
+def attempt_upkeep(store: hr.FeatureStore, disk: Path, name: str, left: int) -> str:
+    group = store.create_feature_group("events", primary_key=["id"], event_time="at")
+    group.insert(dataset_acts.numbers(range(500), 0))
+    group.insert(dataset_acts.numbers(range(500, 1000), 0), mode="append")
+    group.insert(dataset_acts.numbers(range(5), 1))
+    view = store.create_feature_view("events", group.select())
+    old, restored = dataset_acts.held(group), dataset_acts.held(group, 0)
+    with full(disk, left):
+        try:
+            UPKEEP[name](store)
+            told = "written"
+        except hr.LimitExceeded as error:
+            told = "refused" if "space" in str(error) else error.message
+        assert dataset_acts.held(group) == (restored if (name, told) == ("restore", "written") else old)
+        check_datasets(view, disk, int(name.startswith("dataset") and told == "written"))
+    if told != "written":
+        UPKEEP[name](store)
+        assert dataset_acts.held(group) == (restored if name == "restore" else old)
+        check_datasets(view, disk, int(name.startswith("dataset")))
+        group.vacuum(retention_hours=0, dry_run=False)
+        check_datasets(view, disk, int(name.startswith("dataset")))
+    store.delete_feature_view("events", view.version, force=True)
+    store.delete_feature_group("events", group.version)
+    return told
+
+
+def check_datasets(view: hr.FeatureView, disk: Path, number: int) -> None:
+    """So many, all of them whole, and nothing else that is left of any."""
+    datasets = view.list_training_datasets()
+    assert len(datasets) == number
+    assert all(map(dataset_acts.same, datasets))
+    assert len(list(disk.glob("lake/default/events_*"))) == number
+    assert {path.name for path in disk.glob("lake/.headrace/scratch-*/*")} <= {"held", "spill"}
 
 
 @contextlib.contextmanager

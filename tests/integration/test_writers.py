@@ -45,9 +45,13 @@ def content(target: Any) -> dict[int, list[int]]:
 def replay(writes: list[tuple[int, Call]]) -> dict[int, list[int]]:
     """What writes leave that come one after the other, by snapshot."""
     held: dict[int, list[int]] = {}
-    for _, (mode, ids, value, _) in sorted(writes):
+    then = {0: held}
+    for snapshot, (mode, ids, value, _) in sorted(writes):
+        held = then[snapshot] = dict(then[value] if mode == "restore" else held)
+        if mode in ("restore", "compact"):
+            continue
         if mode == "overwrite":
-            held = {}
+            held.clear()
         for key in ids:
             if mode == "delete":
                 held.pop(key, None)
@@ -66,8 +70,8 @@ def write_at_once(target: Any, calls: list[list[Call]]) -> list[tuple[int, Call]
     written = []
     for child, theirs in zip(children, calls, strict=True):
         for call, (told, snapshot) in zip(theirs, child.hear(), strict=True):
-            assert told in {"WRITE", "MERGE", "NONE", "CONFLICT"}
-            if told in {"WRITE", "MERGE"}:
+            assert told in {"WRITE", "MERGE", "RESTORE", "OPTIMIZE", "NONE", "CONFLICT", "SNAPSHOT_NOT_FOUND"}
+            if told in {"WRITE", "MERGE", "RESTORE", "OPTIMIZE"}:
                 written.append((snapshot, call))
         child.join()
     return written
@@ -105,6 +109,25 @@ def test_deletes_beside_upserts(target: Any) -> None:
     written = write_at_once(target, calls)
     assert content(target) == replay([start, *written])
     assert len(written) >= 7, "an upsert may leave nothing to delete"
+
+
+def test_restores_beside_appends(target: Any) -> None:
+    """What an append added before a restore is gone, and what came after it is there."""
+    calls = [
+        [("append", range(n, n + 2), n, f"a{n}") for n in range(12)],
+        [("restore", range(0), n, f"r{n}") for n in (0, 1, 3, 2, 5, 4)],
+    ]
+    written = check(target, calls)
+    assert len([call for _, call in written if call[0] == "append"]) == 12
+
+
+def test_compactions_beside_upserts(target: Any) -> None:
+    calls = [
+        [("upsert", range(n * 10, n * 10 + 25), n, uuid4().hex) for n in range(8)],
+        [("compact", range(0), n % 2, "") for n in range(6)],
+    ]
+    written = check(target, calls)
+    assert len([call for _, call in written if call[0] == "upsert"]) == 8
 
 
 @pytest.mark.slow

@@ -6,8 +6,11 @@ import json
 import sys
 
 from headrace.errors import HeadraceError
+from headrace.model.dataset import DatasetDefinition, Split
 from headrace.model.definition import GroupDefinition, ViewDefinition
+from headrace.model.name import parse_reference
 from headrace.model.query import Query, Source
+from headrace.model.request import ReadRequest
 from headrace.registry import Registry, migration
 from headrace.registry.catalog import Catalog
 from headrace.registry.database import Database
@@ -46,6 +49,35 @@ class Acts:
 
     def delete_group(self, name: str, version: int) -> int:
         return self.registry.delete_group("p", name, version, force=False).version
+
+    def create_datasets(self, view: str, times: int) -> list[int]:
+        return [self._create_dataset(view) for _ in range(times)]
+
+    def make_and_delete_datasets(self, view: str, times: int) -> str:
+        for _ in range(times):
+            self.registry.delete_dataset("p", view, self._create_dataset(view))
+        return "deleted"
+
+    def delete_view(self, name: str) -> list[int]:
+        return [d.version for d in self.registry.delete_view("p", name, 1, force=False)]
+
+    def _create_dataset(self, ref: str) -> int:
+        view = self.registry.get_view("p", *parse_reference(ref))
+        root = view.query.source.group
+        location = self.registry.get_group("p", *parse_reference(root)).location
+        request = ReadRequest(
+            kind="training", view=ref, query=Query(Source(root, snapshot=0)), locations={root: location}
+        )
+        dataset = DatasetDefinition(
+            name=ref,
+            version=0,
+            request=request,
+            splits=(Split("all"),),
+            format="csv",
+            key="k",
+            snapshots={root: 0},
+        )
+        return self.registry.create_dataset("p", dataset, view).version
 
     def hold(self, url: str, name: str) -> str:
         """Create a group, and commit when the next line comes."""

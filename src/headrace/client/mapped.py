@@ -9,7 +9,7 @@ from headrace.protocol import DATASET_KEY
 
 
 def mapped_rows(prepared: Prepared) -> pa.Table | None:
-    """The rows of a read, which no memory holds before they are used; None if its files are not within reach.
+    """The rows of a read, mapped into memory; None if its files are not within reach.
 
     A file of the same path may be another machine's: only one that bears the key of the read is it.
     """
@@ -22,7 +22,11 @@ def mapped_rows(prepared: Prepared) -> pa.Table | None:
             reader = pa.ipc.open_file(pa.memory_map(path))
             if (reader.schema.metadata or {}).get(DATASET_KEY) != prepared.key.encode():
                 return None
-            tables.append(reader.read_all().select(schema.names))
-        except (pa.ArrowException, OSError, KeyError):
+            rows = reader.read_all().select(schema.names)
+            rows.validate(full=True)
+        except (pa.ArrowException, OSError, KeyError, ValueError):
+            return None  # and if it is damaged, the service tells
+        if not rows.schema.equals(schema):
             return None
+        tables.append(rows)
     return pa.concat_tables(tables).replace_schema_metadata(schema.metadata)

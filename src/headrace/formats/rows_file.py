@@ -10,16 +10,21 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.errors import CorruptTable, Unsupported
-from headrace.model.dataset import DatasetFormat
+from headrace.model.dataset import DatasetFormat, StoredFile
 from headrace.storage.failure import stored
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 _ROW_GROUP_ROWS = 131_072
-# A value must fit into a block.
 _CSV_BLOCK_BYTES = 16 << 20
+_MOST_CSV_BLOCK_BYTES = 2**31 - 1
 
 
 def check_storable(form: DatasetFormat, schema: pa.Schema) -> None:
@@ -38,18 +43,21 @@ def write_file(form: DatasetFormat, path: Path, rows: pa.Table) -> int:
     """Write a file that is not there yet, down to the disk; gives its size in bytes.
 
     Raises:
-        LimitExceeded: the disk is full. Unavailable, PermissionDenied.
+        LimitExceeded: the disk is full. Unavailable, PermissionDenied. Unsupported: a value that the format does
+            not keep, though it does others of its type.
     """
+    if form == "csv":
+        _check_in_csv(rows)
     with stored(str(path)):
         with pa.OSFile(str(path), "wb") as sink:
             if form == "parquet":
                 import pyarrow.parquet as pq
 
-                pq.write_table(rows, sink, row_group_size=_ROW_GROUP_ROWS)
+                pq.write_table(rows, sink, row_group_size=_ROW_GROUP_ROWS, write_page_checksum=True)
             elif form == "csv":
-                import pyarrow.csv as pc
+                from pyarrow.csv import write_csv
 
-                pc.write_csv(rows, sink)
+                write_csv(rows, sink)
             else:
                 # As one batch: whoever maps the file pays for each.
                 with pa.ipc.new_file(sink, rows.schema) as writer:
@@ -62,8 +70,11 @@ def write_file(form: DatasetFormat, path: Path, rows: pa.Table) -> int:
 class RowsFiles:
     """Files of one format that hold rows of one schema, to be read in order.
 
+    What a damaged Arrow file says of lengths and places would end the process that believes it, so all of it is
+    checked: for numbers and times that is done without reading them.
+
     Args:
-        files: paths, and the sizes in bytes that they were written with.
+        files: with whole paths, and the sizes and rows that they were written with.
         columns: those wanted, in this order; None is all.
 
     Raises:
@@ -73,7 +84,7 @@ class RowsFiles:
     def __init__(
         self,
         form: DatasetFormat,
-        files: Sequence[tuple[str, int]],
+        files: Sequence[StoredFile],
         schema: pa.Schema,
         columns: Sequence[str] | None,
     ) -> None:
@@ -84,70 +95,77 @@ class RowsFiles:
         self.schema = pa.schema([schema.field(name) for name in self._columns])
 
     def table(self) -> pa.Table:
-        """All rows; those of Arrow files are mapped into memory, and not read before they are used."""
+        """All rows; those of Arrow files are mapped into memory, and numbers not read before they are used."""
         self._check()
         tables = []
-        for path, _ in self._files:
-            with _reading(path):
-                tables.append(self._fitted(self._read(path)))
+        for file in self._files:
+            with _reading(file.path):
+                rows = self._fitted(self._read(file.path))
+                rows.validate()  # a damaged file may give columns of different lengths
+                _check_rows(file, rows.num_rows)
+                tables.append(rows)
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
     def batches(self, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """The rows in batches of at most so many, with little more than one in memory."""
         self._check()
-        for path, _ in self._files:
-            with _reading(path):
-                for batch in self._stream(path, batch_rows):
+        for file in self._files:
+            with _reading(file.path):
+                rows = 0
+                for batch in self._stream(file.path, batch_rows):
                     fitted = self._fitted(pa.Table.from_batches([batch]))
                     yield from fitted.to_batches(batch_rows)
+                    rows += batch.num_rows
+                _check_rows(file, rows)
 
     def _check(self) -> None:
-        for path, size in self._files:
-            with stored(path):
+        for file in self._files:
+            with stored(file.path):
                 try:
-                    found = os.stat(path).st_size
+                    found = os.stat(file.path).st_size
                 except FileNotFoundError:
-                    raise CorruptTable(f"{path} is lost: it is not there") from None
-            if found != size:
-                raise CorruptTable(f"{path} was written with {size} bytes, and now has {found}")
+                    raise CorruptTable(f"{file.path} is lost: it is not there") from None
+            if found != file.size_bytes:
+                raise CorruptTable(
+                    f"{file.path} was written with {file.size_bytes} bytes, and now has {found}"
+                )
 
     def _read(self, path: str) -> pa.Table:
         if self._form == "parquet":
-            import pyarrow.parquet as pq
-
-            return pq.ParquetFile(path, memory_map=True).read(self._columns)
+            return _parquet(path).read(self._columns)
         if self._form == "csv":
-            return pa.Table.from_batches(self._csv(path), self.schema)
-        return pa.ipc.open_file(pa.memory_map(path)).read_all().select(self._columns)
+            nullable = pa.schema([field.with_nullable(True) for field in self.schema])
+            return pa.Table.from_batches(self._csv(path), nullable)
+        rows = pa.ipc.open_file(pa.memory_map(path)).read_all().select(self._columns)
+        rows.validate(full=True)
+        return rows
 
     def _stream(self, path: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
-            import pyarrow.parquet as pq
-
-            yield from pq.ParquetFile(path, memory_map=True).iter_batches(batch_rows, columns=self._columns)
+            yield from _parquet(path).iter_batches(batch_rows, columns=self._columns)
         elif self._form == "csv":
             yield from self._csv(path)
         else:
             reader = pa.ipc.open_file(pa.memory_map(path))
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number).select(self._columns)
+                batch = reader.get_batch(number).select(self._columns)
+                batch.validate(full=True)
+                yield batch
 
     def _csv(self, path: str) -> Iterator[pa.RecordBatch]:
-        import pyarrow.csv as pc
-
-        yield from pc.open_csv(
-            path,
-            read_options=pc.ReadOptions(block_size=_CSV_BLOCK_BYTES),
-            parse_options=pc.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-            convert_options=pc.ConvertOptions(
-                column_types=self._stored,
-                include_columns=self._columns,
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-                timestamp_parsers=[pc.ISO8601],
-            ),
-        )
+        """Block by block; where a row is longer than a block, all the rest at once."""
+        given = 0
+        try:
+            for batch in _csv(path, self._stored, self._columns, _CSV_BLOCK_BYTES):
+                yield batch
+                given += batch.num_rows
+        except pa.ArrowInvalid:
+            size = os.stat(path).st_size
+            if size <= _CSV_BLOCK_BYTES:
+                raise
+            for batch in _csv(path, self._stored, self._columns, min(size, _MOST_CSV_BLOCK_BYTES)):
+                yield batch.slice(given)
+                given = max(0, given - batch.num_rows)
 
     def _fitted(self, rows: pa.Table) -> pa.Table:
         if rows.schema.equals(self.schema):
@@ -164,8 +182,65 @@ def _reading(path: str) -> Iterator[None]:
     """Turns what Arrow says of a damaged file into an error of ours."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise CorruptTable(f"{path} cannot be read: {error}") from error
+
+
+def _check_rows(file: StoredFile, found: int) -> None:
+    if found != file.rows:
+        raise CorruptTable(f"{file.path} was written with {file.rows} rows, and now has {found}")
+
+
+def _parquet(path: str) -> pq.ParquetFile:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
+
+
+def _csv(
+    source: str | pa.BufferReader, schema: pa.Schema, columns: Sequence[str], block_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow.csv as csv
+
+    yield from csv.open_csv(
+        source,
+        read_options=csv.ReadOptions(block_size=block_bytes),
+        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=csv.ConvertOptions(
+            column_types=schema,
+            include_columns=columns,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            timestamp_parsers=[csv.ISO8601],
+        ),
+    )
+
+
+def _check_in_csv(rows: pa.Table) -> None:
+    """Raises Unsupported for dates and times that are written as what is not read, such as years after 9999.
+
+    The first and the last of a column tell it of those between.
+    """
+    from pyarrow.csv import write_csv
+
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        if not pa.types.is_temporal(field.type) or pa.types.is_duration(field.type):
+            continue
+        ends = pc.min_max(column)
+        given = pa.table({"c": pa.array([ends["min"], ends["max"]], field.type)})
+        sink = pa.BufferOutputStream()
+        write_csv(given, sink)
+        try:
+            batches = list(_csv(pa.BufferReader(sink.getvalue()), given.schema, ["c"], _CSV_BLOCK_BYTES))
+            kept = pa.Table.from_batches(batches, given.schema).equals(given)
+        except pa.ArrowInvalid:
+            kept = False
+        if not kept:
+            raise Unsupported(
+                f"column {field.name!r} holds a {field.type} of which a csv file gives another back, or none",
+                hint="use format='parquet' or format='arrow'",
+            )
 
 
 def _is_storable(form: DatasetFormat, kind: pa.DataType) -> bool:
@@ -198,6 +273,6 @@ def _is_in_parquet(kind: pa.DataType) -> bool:
     try:
         pq.write_table(pa.table({"c": pa.nulls(1, kind)}), sink)
         pq.ParquetFile(pa.BufferReader(sink.getvalue())).read().column(0).cast(kind)
-    except (pa.ArrowException, NotImplementedError):
+    except (pa.ArrowException, NotImplementedError, OSError):
         return False
     return True

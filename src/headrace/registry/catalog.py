@@ -45,6 +45,7 @@ class Catalog(Generic[Definition]):
         of_name = select(columns.definition).where(
             columns.project == bindparam("project"), columns.name == bindparam("name")
         )
+        self._of_name = of_name.order_by(columns.version)
         self._one = of_name.where(columns.version == bindparam("version"))
         self._newest = of_name.order_by(columns.version.desc()).limit(1)
 
@@ -58,6 +59,11 @@ class Catalog(Generic[Definition]):
         if text is None:
             raise self._absent(connection, project, name, version)
         return self._decode(text, project, name)
+
+    def versions(self, connection: Connection, project: str, name: str) -> list[Definition]:
+        """All of one name, by version."""
+        texts = connection.scalars(self._of_name, {"project": project, "name": name})
+        return [self._decode(text, project, name) for text in texts]
 
     def find(
         self, connection: Connection, project: str, name_glob: str | None, tags: Mapping[str, str]

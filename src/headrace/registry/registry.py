@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import msgspec
@@ -174,7 +175,7 @@ class Registry:
         """
         with self._database.writing() as connection:
             view = self._views.remove(connection, project, name, version)
-            datasets = self._datasets.find(connection, project, view.ref, {})
+            datasets = self._datasets.versions(connection, project, view.ref)
             if datasets and not force:
                 numbers = [dataset.version for dataset in datasets]
                 raise Conflict(
@@ -186,16 +187,19 @@ class Registry:
                 self._datasets.remove(connection, project, view.ref, dataset.version)
             return datasets
 
-    def create_dataset(self, project: str, definition: DatasetDefinition) -> DatasetDefinition:
-        """Version 0 becomes the next after the highest ever used.
+    def create_dataset(
+        self, project: str, definition: DatasetDefinition, view: ViewDefinition
+    ) -> DatasetDefinition:
+        """Version 0 becomes the next after the highest ever used. `view` is the one that it was made of.
 
         Raises:
             NotFound: its view, or one of its groups, is not there any more.
         """
-        view, version = parse_reference(definition.name)
         needed = [parse_reference(ref) for ref in definition.snapshots]
         with self._database.writing() as connection:
-            self._views.get(connection, project, view, version)
+            there = self._views.get(connection, project, view.name, view.version)
+            if (there.query, there.labels) != (view.query, view.labels):
+                raise NotFound(f"feature view {view.ref} was deleted meanwhile, and made again")
             for name, number in needed:
                 found = self._groups.get(connection, project, name, number)
                 if found.location != definition.request.locations[found.ref]:
@@ -214,13 +218,16 @@ class Registry:
     def list_datasets(self, project: str, view: str) -> list[DatasetDefinition]:
         """All of a view's reference, by version."""
         with self._database.reading() as connection:
-            return self._datasets.find(connection, project, view, {})
+            return self._datasets.versions(connection, project, view)
 
     def datasets_of_group(self, project: str, group: GroupDefinition) -> list[DatasetDefinition]:
         """All that read the group, of whatever view."""
+        found = []
         with self._database.reading() as connection:
-            found = _needing(connection, dataset_groups, project, group)
-            return [self._datasets.get(connection, project, view, version) for view, version in found]
+            for view, version in _needing(connection, dataset_groups, project, group):
+                with contextlib.suppress(NotFound):  # deleted since
+                    found.append(self._datasets.get(connection, project, view, version))
+        return found
 
     def delete_dataset(self, project: str, view: str, version: int) -> DatasetDefinition:
         """Delete one version and return what it was. Raises NotFound."""

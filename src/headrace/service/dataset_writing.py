@@ -15,7 +15,7 @@ import pyarrow as pa
 from headrace.errors import Cancelled, InvalidArgument
 from headrace.formats.rows_file import check_storable, write_file
 from headrace.model.dataset import DatasetDefinition, StoredFile, check_splits
-from headrace.model.definition import read_schema, write_schema
+from headrace.model.definition import ViewDefinition, read_schema, write_schema
 from headrace.model.request import Prepared, ReadRequest, Span
 from headrace.model.types import plain_batch, plain_schema
 from headrace.protocol import DATASET_KEY
@@ -34,15 +34,18 @@ class DatasetWriting:
     """One dataset on its way to files.
 
     Args:
-        asked: with the request of the caller, whose snapshots are fixed here.
+        asked: with the request of the caller, whose query, that of the view, is fixed here.
 
     Raises:
         InvalidArgument, InvalidName: what is asked for contradicts itself. Unsupported: a column that the format
             does not keep.
     """
 
-    def __init__(self, reader: Reader, asked: DatasetDefinition) -> None:
+    def __init__(self, reader: Reader, asked: DatasetDefinition, view: ViewDefinition) -> None:
         _check_asked(asked)
+        request = msgspec.structs.replace(asked.request, view=view.ref, query=view.query, labels=view.labels)
+        asked = msgspec.structs.replace(asked, name=view.ref, version=0, request=request)
+        self.view = view
         self._reader = reader
         self._asked = asked
         self._prepared = reader.prepare(asked.read_of(None))
@@ -62,6 +65,7 @@ class DatasetWriting:
         files = self._write(spine, folder)
         if spine is not None:
             _write_spine(folder / SPINE_FILE, spine)
+        self._check_wanted()  # the engine may have ended long before the files
         asked, prepared = self._asked, self._prepared
         splits = zip(asked.splits, files, strict=True)
         return msgspec.structs.replace(
@@ -74,6 +78,10 @@ class DatasetWriting:
             labels=prepared.labels,
             snapshots=prepared.snapshots,
         )
+
+    def _check_wanted(self) -> None:
+        if self._cancelled:
+            raise Cancelled("the training dataset is no longer wanted: nothing was stored")
 
     def _write(self, spine: pa.Table | None, folder: Path) -> list[list[StoredFile]]:
         """The files of each split, at least one, which threads write while the engine goes on."""
@@ -108,8 +116,7 @@ class DatasetWriting:
         self._running = self._reader.run(self._prepared, spine)
         split, chunk = 0, _Chunk(self._schema)
         for part, batch in self._running.in_parts():
-            if self._cancelled:
-                raise Cancelled("the training dataset is no longer wanted: nothing was stored")
+            self._check_wanted()
             if chunk.rows and (part != split or chunk.is_full):
                 yield split, chunk.table()
                 chunk = _Chunk(self._schema)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pyarrow as pa
 
-from headrace.errors import Conflict, HeadraceError, InvalidArgument, NotFound, OutcomeUnknown, UnknownColumn
+from headrace.errors import (
+    Conflict,
+    HeadraceError,
+    InvalidArgument,
+    NotFound,
+    OutcomeUnknown,
+    SnapshotNotFound,
+    UnknownColumn,
+)
 from headrace.formats.rows_file import RowsFiles
 from headrace.model.dataset import DatasetDefinition, Split, StoredFile
-from headrace.model.definition import GroupDefinition, read_schema, write_schema
+from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
 from headrace.registry.registry import Registry
@@ -33,9 +43,9 @@ class Datasets:
         self._storage = storage
         self._reader = reader
 
-    def start(self, asked: DatasetDefinition) -> DatasetWriting:
+    def start(self, asked: DatasetDefinition, view: ViewDefinition) -> DatasetWriting:
         """A dataset that is asked for, checked and with its snapshots fixed. It is made by `make`."""
-        return DatasetWriting(self._reader, asked)
+        return DatasetWriting(self._reader, asked, view)
 
     def make(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
         """Write all of it, and register it then: what is broken off leaves nothing.
@@ -47,21 +57,12 @@ class Datasets:
         folder = self._storage.new_folder()
         try:
             written = writing.run(spine, folder)
-            location = self._storage.new_location(self._project, written.name.replace("@", "_"))
-            self._storage.move(folder, location)
+            # A vacuum asks before it begins what is needed, so that it sees this dataset, or is seen by it.
+            with self._storage.held(written.request.locations.values()):
+                self._check_whole(written)
+                return self._told(self._registered(written, folder, writing.view))
         finally:
             self._storage.discard(folder)
-        try:
-            made = self._registry.create_dataset(
-                self._project, msgspec.structs.replace(written, location=location)
-            )
-        except OutcomeUnknown:
-            raise
-        except HeadraceError:
-            self._storage.remove(location)
-            raise
-        self._check_whole(made)
-        return self._told(made)
 
     def get(self, view: str, version: int | None) -> DatasetDefinition:
         return self._told(self._registry.get_dataset(self._project, view, version))
@@ -104,7 +105,7 @@ class Datasets:
             features=tuple(name for name in dataset.features if name in columns),
             labels=tuple(name for name in dataset.labels if name in columns),
             snapshots=dataset.snapshots,
-            mapped=tuple(path for path, _ in self._files(dataset, split))
+            mapped=tuple(file.path for file in self._files(dataset, split))
             if whole and dataset.format == "arrow"
             else (),
             key=dataset.key,
@@ -141,7 +142,7 @@ class Datasets:
         if stored.recomputed:
             return self._reader.explain(_recomputing(dataset, split, request))
         files = self._files(dataset, split)
-        size = sum(size for _, size in files)
+        size = sum(file.size_bytes for file in files)
         of = "" if split is None else f", split {split.name}"
         return (
             f"training dataset {dataset.ref}{of}: {len(files)} {dataset.format} file(s), {size / 1e6:.1f} MB\n"
@@ -160,22 +161,37 @@ class Datasets:
             hint=f"it has {', '.join(split.name for split in dataset.splits)}",
         )
 
-    def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[tuple[str, int]]:
-        """Path and size of each."""
-        files: list[StoredFile] = [
-            file for one in dataset.splits if split in (None, one) for file in one.files
-        ]
+    def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[StoredFile]:
+        """With whole paths."""
         folder = self._storage.root / dataset.location
-        return [(str(folder / file.path), file.size_bytes) for file in files]
+        return [
+            msgspec.structs.replace(file, path=str(folder / file.path))
+            for one in dataset.splits
+            if split in (None, one)
+            for file in one.files
+        ]
 
-    def _check_whole(self, dataset: DatasetDefinition) -> None:
-        """A vacuum that began before the dataset was registered knew nothing of what it needs."""
+    def _registered(
+        self, written: DatasetDefinition, folder: Path, view: ViewDefinition
+    ) -> DatasetDefinition:
+        location = self._storage.new_location(self._project, written.name.replace("@", "_"))
+        self._storage.move(folder, location)
         try:
-            self._reader.prepare(dataset.read_of(None))
-        except HeadraceError as error:
-            self.delete(dataset.name, dataset.version)
+            whole = msgspec.structs.replace(written, location=location)
+            return self._registry.create_dataset(self._project, whole, view)
+        except OutcomeUnknown:
+            raise
+        except HeadraceError:
+            self._storage.remove(location)
+            raise
+
+    def _check_whole(self, written: DatasetDefinition) -> None:
+        """A vacuum that ended before the dataset is registered knew nothing of what it needs."""
+        try:
+            self._reader.prepare(written.read_of(None))
+        except SnapshotNotFound as error:
             raise Conflict(
-                f"what training dataset {dataset.ref} was made of is gone already: {error.message}",
+                f"what a training dataset {written.ref} was made of is gone already: {error.message}",
                 hint="try again",
             ) from error
 

@@ -152,7 +152,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         try:
             writing = store.start_dataset(asked)
             for batch in rows:
-                batch.validate(full=True)
+                with _arrow("the spine"):
+                    batch.validate(full=True)
                 spool.add(batch)
             spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
             with self._watch.over(context.is_cancelled, writing.cancel):

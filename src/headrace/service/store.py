@@ -212,7 +212,9 @@ class ProjectStore:
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key)
-        return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
+        definition, _ = self._table(*parse_reference(ref))
+        with self._store.storage.held([definition.location]):  # against a vacuum, for which its files are old
+            return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
 
     def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
@@ -221,7 +223,8 @@ class ProjectStore:
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         definition, log = self._table(*parse_reference(ref))
-        with self._reader.told([definition]):
+        held = [] if dry_run else [definition.location]
+        with self._reader.told([definition]), self._store.storage.held(held, alone=True):
             return vacuum(definition, log, retention_hours, dry_run, self._datasets.pinned(definition))
 
     def detail(self, ref: str) -> TableDetail:
@@ -253,14 +256,17 @@ class ProjectStore:
             self._store.storage.remove(dataset.location)
 
     def start_dataset(self, asked: DatasetDefinition) -> DatasetWriting:
-        view = self.get_view(*parse_reference(asked.name))
-        request = msgspec.structs.replace(asked.request, view=view.ref, query=None)
-        return self._datasets.start(msgspec.structs.replace(asked, name=view.ref, version=0, request=request))
+        return self._datasets.start(asked, self.get_view(*parse_reference(asked.name)))
 
     def make_dataset(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
         return self._datasets.make(writing, spine)
 
     def create_dataset(self, asked: DatasetDefinition, spine: pa.Table | None) -> DatasetDefinition:
+        try:
+            if spine is not None:
+                spine.validate(full=True)  # what is stored is read for ever
+        except pa.ArrowException as error:
+            raise InvalidArgument(f"the spine cannot be read: {error}") from None
         return self.make_dataset(self.start_dataset(asked), spine)
 
     def get_dataset(self, view: str, version: int | None) -> DatasetDefinition:

@@ -51,14 +51,18 @@ def vacuum(
     """
     if not 0 <= retention_hours <= 24 * 366 * 100:
         raise InvalidArgument(f"retention_hours={retention_hours} is refused")
-    if log.newest() is None:
+    newest = log.newest()
+    if newest is None:
         return []
-    keep = [version for version in pinned if _is_there(log, version)]
+    # The log forgets the oldest first: of what it has forgotten nothing can be kept.
+    keep = sorted(version for version in pinned if version <= newest.version)
+    while keep and not _is_there(log, keep[0]):
+        del keep[0]
     return log.vacuum(retention_hours, dry_run, keep, full=not definition.adopted)
 
 
 def _is_there(log: DeltaLog, version: int) -> bool:
-    """Whether the log still tells of a snapshot: of one that it has forgotten nothing can be kept."""
+    """Whether the log still tells of a snapshot."""
     try:
         log.at(version)
     except SnapshotNotFound:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import uuid
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from headrace.config import check_folder
@@ -94,6 +96,24 @@ class LocalStorage:
             os.rename(table, gone)
         for folder in (gone, table):
             shutil.rmtree(folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def held(self, locations: Iterable[str], *, alone: bool = False) -> Iterator[None]:
+        """Within, nobody holds one of these tables `alone`, in any process; with it, nobody else holds it at all.
+
+        Waits for the others. A table that is not there is held by nobody.
+        """
+        with contextlib.ExitStack() as holds:
+            # In order, so that no two wait for each other.
+            for location in sorted(set(locations)):
+                with stored(str(self.root / location)):
+                    try:
+                        folder = os.open(self.root / location, os.O_RDONLY)
+                    except FileNotFoundError:
+                        continue
+                    holds.callback(os.close, folder)
+                    fcntl.flock(folder, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            yield
 
     def close(self) -> None:
         self._scratch.close()

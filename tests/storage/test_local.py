@@ -1,0 +1,83 @@
+"""Tables that are held while nobody may take their files away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from headrace.storage.local import LocalStorage
+
+
+@pytest.fixture
+def storages(tmp_path: Path) -> Iterator[tuple[LocalStorage, LocalStorage]]:
+    """Two of one folder, as two processes have them; with tables a and b."""
+    for name in ("a", "b"):
+        (tmp_path / "lake" / "p" / name).mkdir(parents=True)
+    one, other = LocalStorage(tmp_path / "lake"), LocalStorage(tmp_path / "lake")
+    yield one, other
+    one.close()
+    other.close()
+
+
+class Holder:
+    """Holds tables from a thread of its own until it is told to let go."""
+
+    def __init__(self, threads: ThreadPoolExecutor, storage: LocalStorage, *tables: str, alone: bool) -> None:
+        self._has, self._go = threading.Event(), threading.Event()
+        self._held: Future[None] = threads.submit(self._hold, storage, tables, alone)
+
+    def _hold(self, storage: LocalStorage, tables: tuple[str, ...], alone: bool) -> None:
+        with storage.held(tables, alone=alone):
+            self._has.set()
+            assert self._go.wait(60)
+
+    def has(self, seconds: float = 60) -> bool:
+        return self._has.wait(seconds)
+
+    def let_go(self) -> None:
+        self._go.set()
+        self._held.result(60)
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["one process", "two"])
+def test_alone_or_together(storages: tuple[LocalStorage, LocalStorage], same: bool) -> None:
+    one, other = storages[0], storages[0 if same else 1]
+    with ThreadPoolExecutor(4) as threads:
+        first = Holder(threads, one, "p/a", "p/b", alone=False)
+        second = Holder(threads, other, "p/b", alone=False)
+        assert first.has()
+        assert second.has()
+        alone = Holder(threads, other, "p/a", alone=True)
+        assert not alone.has(0.3)
+        second.let_go()
+        assert not alone.has(0.1)
+        first.let_go()
+        assert alone.has()
+        late = Holder(threads, one, "p/b", "p/a", alone=False)
+        assert not late.has(0.3)
+        alone.let_go()
+        assert late.has()
+        late.let_go()
+
+
+def test_a_table_that_is_not_there(storages: tuple[LocalStorage, LocalStorage]) -> None:
+    with storages[0].held(["p/a", "p/none"], alone=True), storages[1].held(["p/none"], alone=True):
+        pass
+
+
+def test_a_table_that_is_removed_meanwhile(storages: tuple[LocalStorage, LocalStorage]) -> None:
+    with storages[0].held(["p/a"], alone=True):
+        storages[1].remove("p/a")
+        with storages[1].held(["p/a"], alone=True):
+            pass
+
+
+def test_an_error_lets_go(storages: tuple[LocalStorage, LocalStorage]) -> None:
+    with pytest.raises(KeyError), storages[0].held(["p/a"], alone=True):
+        raise KeyError
+    with storages[1].held(["p/a"], alone=True):
+        pass
