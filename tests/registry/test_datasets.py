@@ -149,7 +149,7 @@ def test_they_are_listed_and_deleted(registry: Registry, delays: ViewDefinition)
 
 def test_a_view_keeps_its_datasets_unless_forced(registry: Registry, delays: ViewDefinition) -> None:
     first, second = made(registry, delays), made(registry, delays)
-    with pytest.raises(Conflict, match="feature view delays@v1 has training dataset 1, 2") as caught:
+    with pytest.raises(Conflict, match="feature view delays@v1 has training datasets: 1, 2") as caught:
         registry.delete_view("p", "delays", 1, force=False)
     assert caught.value.details["datasets"] == [1, 2]
     assert registry.get_view("p", "delays", 1) == delays
