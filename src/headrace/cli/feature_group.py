@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from headrace.cli import declaration
+from headrace.cli import declaration, statistics
 from headrace.cli.confirmation import Yes, confirm, is_asked
 from headrace.cli.group import Name, commit_told, counts_text, group_named, group_told, print_group
 from headrace.cli.noun import no_version, noun
@@ -78,6 +78,9 @@ def preview(
     wanted = None if columns is None else columns_in([columns])
     with target.connect() as fs:
         print_rows(group_named(fs, name).read(wanted, latest=latest, limit=rows), target.json)
+
+
+app.command("stats")(statistics.stats)
 
 
 @app.command("insert")
