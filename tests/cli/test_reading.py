@@ -38,6 +38,10 @@ def test_people_see_tables(lake: Path, command: Command) -> None:
         "event time     seen",
         "ttl            2h",
     ]
+    facts = dict(line.split("  ", 1) for line in shown[: shown.index("")])
+    assert (facts["rows"].strip(), facts["files"].strip()) == ("3", "1")
+    assert facts["size"].endswith(" kB")
+    assert facts.keys().isdisjoint({"advice", "adopted"})
     assert shown[-5:] == [
         "column   type",
         "──────────────────────────────",
@@ -73,6 +77,7 @@ def test_programs_read_json(service: str, command: Command) -> None:
     weather = command("fg", "show", "weather", "--json", "--store", service).json
     commit = weather.pop("newest_commit")
     assert "/default/weather-" in weather.pop("location")
+    assert weather.pop("size_bytes") > 500
     assert weather == {
         "name": "weather",
         "version": 1,
@@ -88,6 +93,11 @@ def test_programs_read_json(service: str, command: Command) -> None:
         "change_feed": True,
         "tags": {"team": "met"},
         "format": "delta",
+        "adopted": False,
+        "rows": 3,
+        "files": 1,
+        "files_compacted": 1,
+        "needs_compaction": False,
         "columns": [
             {"name": "origin", "type": "string"},
             {"name": "seen", "type": "timestamp[us, tz=UTC]"},

@@ -253,3 +253,27 @@ def test_upkeep(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
     removed = on_own("fg", "vacuum", "small", "--retention-hours", "0", "--remove")
     assert removed.lines == [*listed["files"], "small@v1: 3 files removed"]
     assert group.read().to_arrow().num_rows == 3
+
+
+def test_many_small_files_bring_advice(own: hr.FeatureStore, on_own: Callable[..., Ran]) -> None:
+    group = own.create_feature_group("clicks", primary_key=["id"])
+    bare = on_own("fg", "show", "clicks", "--json").json
+    assert (bare["rows"], bare["files"], bare["size_bytes"], bare["newest_commit"]) == (0, 0, 0, None)
+    assert not any(
+        line.startswith(("rows", "files", "size")) for line in on_own("fg", "show", "clicks").lines
+    )
+    for number in range(24):
+        group.insert([{"id": number}], mode="append")
+    advice = "24 files, mostly small: headrace fg compact clicks@v1 makes about 1 of them"
+    assert f"advice         {advice}" in on_own("fg", "show", "clicks").lines
+    told = on_own("fg", "show", "clicks", "--json").json
+    assert (told["rows"], told["files"], told["files_compacted"], told["needs_compaction"]) == (
+        24,
+        24,
+        1,
+        True,
+    )
+    on_own("fg", "compact", "clicks@v1")
+    assert "advice" not in on_own("fg", "show", "clicks").out
+    told = on_own("fg", "show", "clicks", "--json").json
+    assert (told["files"], told["needs_compaction"]) == (1, False)

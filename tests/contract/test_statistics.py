@@ -120,6 +120,12 @@ class TestEdges:
                 {"count": 3, "nulls": 1, "nans": 1, "min": "1.0", "max": "2.0", "mean": 1.5, "distinct": 3},
             ),
             (
+                pa.array(
+                    [float("nan"), -1.0, 1.0, 3.0]
+                ),  # without nulls, DuckDB takes the file's word for it
+                {"count": 4, "nulls": 0, "nans": 1, "min": "-1.0", "max": "3.0", "mean": 1.0, "distinct": 4},
+            ),
+            (
                 pa.array([float("inf"), float("-inf"), 1.0, 3.0]),
                 {"count": 4, "min": "-inf", "max": "inf", "mean": 2.0, "p50": 2.0},
             ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.cli.confirmation import Yes, confirm, is_asked
 from headrace.cli.noun import no_version, noun
 from headrace.cli.option import End, Limit, Output, Start, tags_text
 from headrace.cli.report import print_facts, print_json, print_table, print_text
@@ -103,12 +104,18 @@ def delete(
     force: Annotated[
         bool, typer.Option("--force", help="With its training datasets, if it has any.")
     ] = False,
+    yes: Yes = False,
 ) -> None:
     """Delete one version of a view; the rows of its groups stay."""
     base, version = parse_reference(name)
     with target.connect() as fs:
         if version is None:
             raise no_version(base, fs.get_feature_view(base).version)
+        if force and is_asked(yes, target.json):
+            datasets = fs.get_feature_view(base, version).list_training_datasets()
+            versions = ", ".join(str(dataset.version) for dataset in datasets)
+            told = f" with its training datasets: {versions}" if datasets else ""
+            confirm(f"Delete {reference(base, version)}{told}?")
         fs.delete_feature_view(base, version, force=force)
     if target.json:
         print_json({"deleted": name})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -16,6 +16,8 @@ from rich.text import Text
 from headrace.errors import HeadraceError
 
 _CELL = 60
+_BETWEEN = 3
+"""Blanks between two columns of a table."""
 _UNBOUNDED = 10_000
 _PROBLEMS = 20
 
@@ -94,10 +96,15 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
     out().print(grid)
 
 
-def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+def print_table(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Container[str] = ()
+) -> list[str]:
     """Rows as a table.
 
     On a terminal that is too narrow, columns are left out from the right; their names are returned.
+
+    Args:
+        right: columns that hold numbers as texts; those that hold numbers are found.
     """
     console = out()
     cells = [[_cell(value) for value in row] for row in rows]
@@ -105,7 +112,8 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, name in enumerate(names[:shown]):
         numeric = all(isinstance(row[place], int | float | None) for row in rows)
-        table.add_column(_line(name), justify="right" if numeric and rows else "left", overflow="fold")
+        to_right = name in right or (numeric and rows)
+        table.add_column(_line(name), justify="right" if to_right else "left", overflow="fold")
     for row in cells:
         table.add_row(*row[:shown])
     console.print(table)
@@ -115,9 +123,10 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str
 def _fitting(names: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> int:
     used = 0
     for place, name in enumerate(names):
-        used += max(cell_len(name), *(row[place].cell_len for row in rows), 0) + 2
+        used += max(cell_len(name), *(row[place].cell_len for row in rows), 0)
         if used > width and place:
             return place
+        used += _BETWEEN
     return len(names)
 
 

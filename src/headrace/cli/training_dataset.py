@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from headrace.cli.confirmation import Yes, confirm, is_asked
 from headrace.cli.noun import noun
 from headrace.cli.option import (
     Description,
@@ -191,10 +192,14 @@ def delete(
     target: Target,
     view: View,
     version: Annotated[int, typer.Option(help="Which dataset of the view.", min=1)],
+    yes: Yes = False,
 ) -> None:
     """Delete a training dataset with its files, for good."""
     with target.connect() as fs:
         named = _view(fs, view)
+        if is_asked(yes, target.json):
+            dataset = named.get_training_dataset(version)
+            confirm(f"Delete {_named(named, version)} with its {sum(dataset.rows.values()):,} rows?")
         named.delete_training_dataset(version)
     if target.json:
         print_json({"view": reference(named.name, named.version), "deleted": version})

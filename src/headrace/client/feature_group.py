@@ -462,3 +462,8 @@ def _wanted(features: Mapping[str, pa.DataType]) -> pa.Schema:
 
 def _write_key(given: str | None) -> str:
     return passing_key() if given is None else check_write_key(given)
+
+
+def is_adopted(group: FeatureGroup) -> bool:
+    """Whether its table was there before it, and stays after it."""
+    return group._group.definition.adopted

@@ -67,11 +67,11 @@ class ColumnStatistics:
         column, real = self._column, pa.types.is_floating(self._type)
         told = {"count": f"count({column})"}
         if self._kind != "other":
-            ordered = f" FILTER (WHERE NOT isnan({column}))" if real else ""
+            ordered = f" FILTER (WHERE NOT {self._is_nan()})" if real else ""
             told["distinct"] = f"approx_count_distinct({column})"
             told |= {"min": f"min({column}){ordered}", "max": f"max({column}){ordered}"}
         if real:
-            told["nans"] = f"count(*) FILTER (WHERE isnan({column}))"
+            told["nans"] = f"count(*) FILTER (WHERE {self._is_nan()})"
         if self._kind in ("number", "time"):
             value, finite = self._value(), self._finite()
             told |= {"low": f"min({value}){finite}", "high": f"max({value}){finite}"}
@@ -132,6 +132,10 @@ class ColumnStatistics:
         if self._kind == "number":
             return f"{self._column}::DOUBLE"
         return f"epoch_us({self._column}{'::TIMESTAMP' if pa.types.is_date(self._type) else ''})"
+
+    def _is_nan(self) -> str:
+        # DuckDB believes statistics of data files, which leave NaN out, wherever it can foresee a value.
+        return f"isnan({self._column} + 0 * random())"
 
     def _finite(self) -> str:
         return f" FILTER (WHERE isfinite({self._column}))" if pa.types.is_floating(self._type) else ""
