@@ -27,3 +27,11 @@ with hr.connect("./lake", project="feast") as fs:
     print(features)
     assert features["weather__temp"].dropna().tolist() == [5.0, 1.0]
     assert features["planes__seats"].dropna().tolist() == [149, 149]
+
+    # The entities can be a query, too, in SQL over the project's groups.
+    flights = fs.create_feature_group("flights", primary_key=["flight"], event_time="sched_dep")
+    flights.insert([{"flight": 1545, "origin": "JFK", "sched_dep": hours[5].to_pydatetime()}])
+    asked = fs.get_historical_features(
+        "SELECT origin, sched_dep AS event_timestamp FROM flights", features=["weather:temp"]
+    )
+    assert asked.to_arrow()["temp"].to_pylist() == [2.5]

@@ -26,7 +26,7 @@ _HINT = 'such as ["weather:temp", "plane_legs@v2:arr_delay"]'
 
 def historical_features(
     backend: Backend,
-    entity_df: Frame,
+    entity_df: Frame | str,
     features: Sequence[str],
     full_feature_names: bool,
     filter_by_created_timestamp: bool,
@@ -35,7 +35,7 @@ def historical_features(
 ) -> Result:
     """See `FeatureStore.get_historical_features`."""
     wanted = _by_group(features)
-    spine = to_table(entity_df).replace_schema_metadata(None)
+    spine = _entities(backend, entity_df)
     options = point_in_time(
         start=None,
         end=None,
@@ -57,6 +57,13 @@ def historical_features(
         spine_schema=write_schema(spine.schema),
     )
     return prepare(backend, request, spine)
+
+
+def _entities(backend: Backend, given: Frame | str) -> pa.Table:
+    if not isinstance(given, str):
+        return to_table(given).replace_schema_metadata(None)
+    rows = prepare(backend, ReadRequest(kind="query", sql=check_text("entity_df", given)), None).to_arrow()
+    return rows.replace_schema_metadata(None)
 
 
 def _by_group(features: Sequence[str]) -> dict[str, list[str]]:

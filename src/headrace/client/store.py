@@ -312,7 +312,7 @@ class FeatureStore:
 
     def get_historical_features(
         self,
-        entity_df: Frame,
+        entity_df: Frame | str,
         features: Sequence[str],
         full_feature_names: bool = False,
         *,
@@ -323,14 +323,16 @@ class FeatureStore:
         """Features for each row of `entity_df`, as known at its time; names and meaning are Feast's.
 
         Args:
-            entity_df: the rows, with the primary keys of the groups; each gives one row, in the same order.
+            entity_df: the rows, with the primary keys of the groups; each gives one row, in the same order. Or a query
+                in DuckDB's SQL that gives them, over the project's groups: `flights`, or `"flights@v1"`.
             features: such as `["weather:temp", "plane_legs@v2:arr_delay"]`.
             full_feature_names: name the columns `weather__temp`, not `temp`.
             filter_by_created_timestamp: use only what had been recorded (`created_time`) by each row's time.
             event_time: the time of the rows; None is `event_timestamp`, else the only timestamp.
 
         Raises:
-            NotFound, UnknownColumn, NameClash, KeyMismatch, InvalidArgument.
+            NotFound, UnknownColumn, NameClash, KeyMismatch, InvalidArgument; SqlRejected: a query that does more than
+            read groups.
         """
         return historical_features(
             self._backend,

@@ -20,6 +20,7 @@ from headrace.errors import (
     InternalError,
     InvalidArgument,
     LimitExceeded,
+    SqlRejected,
     Unsupported,
 )
 
@@ -66,6 +67,16 @@ def translate(error: Exception) -> HeadraceError | None:
             first, *_ = told.exception_message.splitlines() or [""]
             return ours(message.format(first), details={"engine": told.exception_message})
     return InternalError(f"the query engine failed: {told.exception_message}")
+
+
+def _said(error: Exception) -> str:
+    """The first line of what DuckDB says."""
+    _, brace, rest = str(error).partition("{")
+    try:
+        message = _TOLD.decode(brace + rest).exception_message
+    except msgspec.MsgspecError:
+        message = str(error)
+    return next(iter(message.splitlines()), "")
 
 
 def _exception(name: str) -> type[Exception]:
@@ -173,6 +184,17 @@ class Session:
     def table(self, sql: str) -> pa.Table:
         with translated():
             return self._connection.sql(sql).to_arrow_table()
+
+    def columns(self, sql: str) -> pa.Schema:
+        """The columns of a query that a user wrote. Raises SqlRejected if it does not fit the tables that there are."""
+        try:
+            names = self._connection.sql(sql).columns
+            found = self._connection.sql(f"SELECT * FROM ({sql}) LIMIT 0").to_arrow_table().schema
+            return pa.schema([field.with_name(name) for name, field in zip(names, found, strict=True)])
+        except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
+            raise SqlRejected(f"the query cannot be run: {_said(error)}") from error
+        except duckdb.Error as error:
+            raise translate(error) or error from error
 
     def stream(self, sql: str, batch_rows: int) -> pa.RecordBatchReader:
         """The result as it is made. Errors on the way come out as DuckDB's: read it under `translated`."""

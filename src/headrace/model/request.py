@@ -86,9 +86,10 @@ class StoredRead(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A read: of a `query` given by value, of a `view` (`delays@v1`), or of what is `stored`.
+    """A read: of a `query` given by value, of a `view` (`delays@v1`), of what is `stored`, or of `sql`.
 
-    With `statistics`, not the rows of the query but what there is to tell of each of its columns.
+    With `statistics`, not the rows of the query but what there is to tell of each of its columns. Pinning puts reads of
+    the `tables` that `sql` names beside it, by these names.
 
     Pinning puts the view's query and labels in their places, a snapshot into every source, and the time of the
     call into `now`; a pinned request gives the same rows however often it is run. `spine_schema` is the Arrow
@@ -106,6 +107,8 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     view: str | None = None
     stored: StoredRead | None = None
     statistics: bool = False
+    sql: str | None = None
+    tables: dict[str, ReadRequest] = {}
     labels: tuple[str, ...] = ()
     point_in_time: PointInTime = PointInTime()
     parts: tuple[Part, ...] = ()

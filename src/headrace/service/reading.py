@@ -177,8 +177,18 @@ class Reader:
         files: int = planned.files(0).num_rows
         return max(1, min(_MOST_SCANS_AT_ONCE, self.engine.threads, files))
 
+    def reference(self, name: str) -> str:
+        """The whole reference of a group, `flights@v1`, of which the name may be all that is given. Raises NotFound."""
+        definition, _ = self._table(*parse_reference(name))
+        return definition.ref
+
+    def scan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot | None]:
+        """The plan of a pinned read of one table, and the snapshot that it is of; None before the first."""
+        planned = self._planned(request)
+        return planned.plan, planned.snapshots.get(0)
+
     def plan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot]:
-        """The plan of a pinned read of one table, and the snapshot that it is of."""
+        """As `scan_of`, where there must be a snapshot."""
         planned = self._planned(request)
         snapshot = planned.snapshots.get(0)
         if snapshot is None:

@@ -45,12 +45,13 @@ from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
 from headrace.service.ingest import declared_schema
 from headrace.service.reading import Reader, Running
+from headrace.service.sql_reading import SqlReader, SqlRows
 from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, detail, vacuum
 from headrace.service.writing import Writer
 from headrace.storage.local import LocalStorage
 
-Rows = Running | StoredRows | RecomputedRows | StatisticsRows
+Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows
 """What a read gives when it is run."""
 
 _KEPT_PROJECTS = 64
@@ -133,6 +134,7 @@ class ProjectStore:
         self._project = project
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
+        self._sql = SqlReader(self._reader)
         self._statistics = StatisticsReader(self._reader, store.storage.statistics)
         self._datasets = Datasets(project, store.registry, store.storage, self._reader)
 
@@ -299,9 +301,11 @@ class ProjectStore:
     def close(self) -> None:
         """The store is closed by who opened it."""
 
-    def _reads(self, request: ReadRequest) -> Reader | Datasets | StatisticsReader:
+    def _reads(self, request: ReadRequest) -> Reader | Datasets | StatisticsReader | SqlReader:
         if request.stored is not None:
             return self._datasets
+        if request.sql is not None:
+            return self._sql
         return self._statistics if request.statistics else self._reader
 
     def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, DeltaLog]:

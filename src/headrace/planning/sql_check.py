@@ -1,0 +1,109 @@
+"""What a query that a user wrote as SQL may say: it is read by DuckDB's own parser, and checked against these lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.errors import SqlRejected
+
+_EXPRESSIONS = """
+CONSTANT COLUMN_REF COMPARISON CONJUNCTION OPERATOR FUNCTION CASE CAST TYPE BETWEEN STAR SUBQUERY WINDOW"""
+_NODES = """
+SELECT_NODE SET_OPERATION_NODE BASE_TABLE SUBQUERY JOIN EMPTY EXPRESSION_LIST ORDER_MODIFIER LIMIT_MODIFIER
+DISTINCT_MODIFIER ORDER_DEFAULT ASCENDING DESCENDING"""
+# None of them reads a file, a setting or the environment, changes anything, or differs from call to call.
+_FUNCTIONS = """
++ - * / // % ** ^ || ~~ !~~ ~~* !~~* abs acos asin atan atan2 cbrt ceil ceiling cos cot degrees even exp factorial
+floor gcd greatest isfinite isinf isnan lcm least ln log log10 log2 mod pi pow power radians round sign sin sqrt tan
+trunc xor concat concat_ws contains ends_with format hash hex instr left length len lower lpad ltrim md5 ord prefix
+regexp_extract regexp_full_match regexp_matches regexp_replace repeat replace reverse right rpad rtrim sha256
+split_part starts_with strip_accents strlen strpos substr substring suffix trim unhex unicode upper
+date_add date_diff date_part date_sub date_trunc datediff datepart datetrunc day dayname dayofmonth dayofweek
+dayofyear decade epoch epoch_ms epoch_ns epoch_us era hour isodow isoyear last_day make_date make_time make_timestamp
+microsecond millisecond minute month monthname quarter second strftime strptime time_bucket timezone
+to_days to_hours to_microseconds to_milliseconds to_minutes to_months to_seconds to_timestamp to_years try_strptime
+week weekday weekofyear year yearweek
+any_value approx_count_distinct approx_quantile arg_max arg_min avg bit_and bit_or bit_xor bool_and bool_or corr
+count count_star covar_pop covar_samp entropy first geomean kurtosis last list array_agg max max_by median min
+min_by mode product quantile_cont quantile_disc regr_slope regr_intercept skewness stddev stddev_pop stddev_samp
+string_agg group_concat listagg sum var_pop var_samp variance
+row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
+list_value list_extract list_element list_contains list_distinct list_sort list_aggregate array_length unnest
+struct_pack struct_extract map map_keys map_values element_at row
+coalesce ifnull nullif if typeof"""
+_KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
+_KNOWN_NODES = frozenset(_NODES.split())
+_KNOWN_FUNCTIONS = frozenset(_FUNCTIONS.split())
+_MOST_PARTS = 10_000
+
+
+def tables_of(parsed: Mapping[str, Any]) -> list[str]:
+    """The tables that a query reads, by the names that it gives them.
+
+    Args:
+        parsed: what DuckDB's `json_serialize_sql` gives.
+
+    Raises:
+        SqlRejected: it is not one query, or says what none may say.
+    """
+    if parsed.get("error"):
+        raise SqlRejected(f"the query cannot be read: {parsed.get('error_message', 'no reason was given')}")
+    statements = parsed.get("statements", ())
+    if len(statements) != 1:
+        raise SqlRejected(f"{len(statements)} statements were given, and one query is expected")
+    check = _Check()
+    check.walk(statements[0].get("node"))
+    return [name for name in dict.fromkeys(check.tables) if name not in check.named]
+
+
+class _Check:
+    def __init__(self) -> None:
+        self.tables: list[str] = []
+        self.named: set[str] = set()
+        """Queries that the query names itself."""
+
+    def walk(self, root: object) -> None:
+        left, parts = [root], 0
+        while left:
+            part = left.pop()
+            parts += 1
+            if parts > _MOST_PARTS:
+                raise SqlRejected(f"the query has more than {_MOST_PARTS} parts")
+            if isinstance(part, list):
+                left += part
+            elif isinstance(part, dict):
+                self._check(part)
+                left += part.values()
+
+    def _check(self, part: Mapping[str, Any]) -> None:
+        if "class" in part:
+            self._expression(part)
+        elif "type" in part and isinstance(part["type"], str):
+            self._node(part)
+        for entry in (part.get("cte_map") or {}).get("map", ()):
+            self.named.add(entry["key"])
+
+    def _expression(self, part: Mapping[str, Any]) -> None:
+        kind = part["class"]
+        if kind not in _KNOWN_EXPRESSIONS:
+            raise SqlRejected(f"{str(kind).lower()} has no place in a query")
+        if kind in ("FUNCTION", "WINDOW"):
+            name = str(part.get("function_name"))
+            if name.lower() not in _KNOWN_FUNCTIONS or part.get("qualified_name", {}).get("path") != [name]:
+                raise SqlRejected(f"the function {name} has no place in a query")
+
+    def _node(self, part: Mapping[str, Any]) -> None:
+        kind = part["type"]
+        if kind not in _KNOWN_NODES:
+            raise SqlRejected(f"{str(kind).lower().replace('_', ' ')} has no place in a query")
+        if part.get("sample") is not None:
+            raise SqlRejected("a sample is another one each time", hint="leave tablesample out")
+        if kind == "BASE_TABLE":
+            path = part.get("qualified_name", {}).get("path")
+            if part.get("at_clause") is not None or path != [part.get("table_name")]:
+                raise SqlRejected(
+                    f"{'.'.join(map(str, path or ()))} is no feature group",
+                    hint='name feature groups alone: flights, or "flights@v1"',
+                )
+            self.tables.append(str(part["table_name"]))

@@ -1,0 +1,168 @@
+"""Reads of queries that users wrote as SQL, over feature groups at fixed snapshots."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Generator, Mapping
+
+import msgspec
+import pyarrow as pa
+
+from headrace.engine.duck import Session, translated
+from headrace.errors import InvalidArgument, NameClash, NotFound, SqlRejected
+from headrace.formats.base import duckdb_type
+from headrace.model.definition import read_schema, write_schema
+from headrace.model.expression_sql import identifier, text
+from headrace.model.query import Query, Source
+from headrace.model.request import Prepared, ReadRequest
+from headrace.planning.sql_check import tables_of
+from headrace.protocol import BATCH_ROWS
+from headrace.service.reading import Reader
+
+_LONGEST = 100_000
+
+
+class SqlReader:
+    """Reads of SQL of one project. Its tables are the project's feature groups: `flights`, or `"flights@v1"`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        """Check the query and fix the snapshots of its tables.
+
+        Raises:
+            SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group.
+        """
+        with self._reader.engine.session() as session:
+            sql, names = _parsed(session, request.sql)
+            # A request that was prepared before has its tables.
+            tables = request.tables if request.now else {name: self._table(name) for name in names}
+            self._show(session, tables)
+            schema = _schema(session, sql)
+        snapshots: dict[str, int] = {}
+        for pinned in tables.values():
+            source = pinned.query.source if pinned.query else Source("")
+            snapshots[source.group] = source.snapshot or 0
+        return Prepared(
+            request=msgspec.structs.replace(
+                request, tables=tables, now=request.now or dt.datetime.now(dt.UTC)
+            ),
+            schema_ipc=write_schema(schema),
+            features=(),
+            labels=(),
+            snapshots=snapshots,
+        )
+
+    def parts(self, prepared: Prepared) -> int:
+        return 1
+
+    def run(self, prepared: Prepared, spine: pa.Table | None, part: int, parts: int) -> SqlRows:
+        """The rows, to be read once."""
+        request = prepared.request
+        if request.now is None:
+            raise InvalidArgument("the read is not prepared")
+        session = self._reader.engine.open()
+        try:
+            sql, names = _parsed(session, request.sql)
+            if set(names) != set(request.tables):
+                raise InvalidArgument("the read was prepared for other tables than the query names")
+            self._show(session, request.tables)
+        except BaseException:
+            session.close()
+            raise
+        return SqlRows(self._reader, session, sql, read_schema(prepared.schema_ipc), request.limit)
+
+    def explain(self, request: ReadRequest) -> str:
+        """Which snapshots the query is of."""
+        prepared = self.prepare(request)
+        told = ", ".join(f"{ref} at snapshot {n}" for ref, n in prepared.snapshots.items())
+        return f"SQL over {told or 'no feature group'}\n{request.sql}"
+
+    def _table(self, name: str) -> ReadRequest:
+        try:
+            query = Query(Source(self._reader.reference(name)))
+            return self._reader.prepare(ReadRequest(kind="query", query=query)).request
+        except (InvalidArgument, NotFound) as error:
+            raise type(error)(
+                f"table {name!r}: {error.message}", hint=error.hint, details=error.details
+            ) from None
+
+    def _show(self, session: Session, tables: Mapping[str, ReadRequest]) -> None:
+        """Give the session its tables: there are no others in it."""
+        for name, pinned in tables.items():
+            plan, snapshot = self._reader.scan_of(pinned)
+            if snapshot is not None:
+                columns = ", ".join(map(identifier, plan.schema.names))
+                rows = f"SELECT {columns} FROM {snapshot.relation()}"
+            else:
+                columns = ", ".join(
+                    f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in plan.schema
+                )
+                rows = f"SELECT {columns} WHERE false"
+            session.execute(f"CREATE TEMP VIEW {identifier(name)} AS {rows}")
+
+
+class SqlRows:
+    """The rows of a query, as `Running` gives those of a plan."""
+
+    def __init__(
+        self, reader: Reader, session: Session, sql: str, schema: pa.Schema, limit: int | None
+    ) -> None:
+        self._calls = reader.calls
+        self._session = session
+        self._sql = sql
+        self._limit = limit
+        self.schema = schema
+
+    def cancel(self) -> None:
+        """Stop; from any thread. The batches then end in `Cancelled`."""
+        self._session.interrupt()
+
+    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
+        """The rows as they are made. Once only; closing the iterator stops the work."""
+        return self._calls.steps(self._batches(batch_rows))
+
+    def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
+        left = self._limit
+        try:
+            with translated():
+                for batch in self._session.stream(self._sql, batch_rows):
+                    if left is not None and left <= 0:
+                        return
+                    yield batch.slice(0, left).cast(self.schema)
+                    left = None if left is None else left - batch.num_rows
+        finally:
+            self._session.close()
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        return pa.Table.from_batches(self._batches(BATCH_ROWS), self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+
+def _parsed(session: Session, sql: str | None) -> tuple[str, list[str]]:
+    """The query in DuckDB's own words, without what only looks like SQL, and its tables."""
+    if sql is None or len(sql) > _LONGEST:
+        raise SqlRejected(f"a query has at most {_LONGEST} characters")
+    given = text(sql)
+    lean = "skip_default := true, skip_empty := true, skip_null := true"
+    (row,) = session.rows(f"SELECT json_serialize_sql({given}, {lean}) AS parsed")
+    tables = tables_of(json.loads(row["parsed"]))
+    (row,) = session.rows(f"SELECT json_deserialize_sql(json_serialize_sql({given})) AS sql")
+    return str(row["sql"]), tables
+
+
+def _schema(session: Session, sql: str) -> pa.Schema:
+    schema = session.columns(sql)
+    folded = [name.casefold() for name in schema.names]
+    if len(set(folded)) < len(folded):
+        twice = sorted({name for name in schema.names if folded.count(name.casefold()) > 1})
+        raise NameClash(
+            f"the query gives several columns of one name: {', '.join(map(repr, twice))}",
+            hint="name them with AS",
+        )
+    return schema

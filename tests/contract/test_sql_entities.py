@@ -1,0 +1,144 @@
+"""Entities by SQL: what a query may say, what it gives, and what it can never reach."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from contract.helpers import values
+
+START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def groups(store):
+    flights = store.create_feature_group("flights", primary_key=["id"], event_time="dep")
+    flights.insert(
+        pa.table(
+            {
+                "id": range(6),
+                "dep": [START + dt.timedelta(hours=i) for i in range(6)],
+                "origin": ["JFK", "EWR", "JFK", None, "EWR", "JFK"],
+            }
+        )
+    )
+    weather = store.create_feature_group("weather", primary_key=["origin"], event_time="seen")
+    weather.insert(
+        [{"origin": "JFK", "seen": START, "temp": 1.0}, {"origin": "EWR", "seen": START, "temp": 2.0}]
+    )
+    return flights, weather
+
+
+def ask(store, sql, features=("weather:temp",), **options):
+    return store.get_historical_features(sql, list(features), **options)
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("sql", "temps"),
+        [
+            ("SELECT origin, dep AS event_timestamp FROM flights ORDER BY id", [1.0, 2.0, 1.0, None, 2.0, 1.0]),
+            ('SELECT origin, dep AS event_timestamp FROM "flights@v1" WHERE id < 2 ORDER BY id;', [1.0, 2.0]),
+            ("SELECT origin, max(dep) AS event_timestamp FROM flights WHERE origin > '' GROUP BY origin ORDER BY 1", [2.0, 1.0]),
+            ("WITH late AS (SELECT * FROM flights WHERE id > 3) SELECT origin, dep AS event_timestamp FROM late ORDER BY id -- last", [2.0, 1.0]),
+            ("SELECT f.origin, f.dep AS event_timestamp FROM flights f JOIN weather w USING (origin) WHERE w.temp = 2 ORDER BY f.id", [2.0, 2.0]),
+            ("VALUES ('JFK', TIMESTAMPTZ '2026-01-01 05:00:00Z')", None),
+            ("SELECT 'JFK' AS origin, TIMESTAMPTZ '2025-12-31 00:00:00Z' AS event_timestamp UNION ALL SELECT 'EWR', TIMESTAMPTZ '2026-01-02 00:00:00Z' ORDER BY 2", [None, 2.0]),
+            ("SELECT origin, dep + INTERVAL 1 HOUR AS event_timestamp FROM flights QUALIFY row_number() OVER (PARTITION BY origin ORDER BY dep) = 1 ORDER BY dep", [1.0, 2.0, None]),
+        ],
+    )  # fmt: skip
+    def test_queries(self, store, groups, sql, temps):
+        if temps is None:
+            with pytest.raises(hr.HeadraceError):  # without names there is no key
+                ask(store, sql)
+        else:
+            assert values(ask(store, sql), "temp") == temps
+
+    def test_the_rows_are_those_of_the_call(self, store, groups):
+        flights, _ = groups
+        result = ask(store, "SELECT id, origin, dep AS event_timestamp FROM flights ORDER BY id")
+        flights.delete(filter=flights["id"] > 0)
+        assert values(result, "id") == list(range(6))
+
+    def test_a_group_without_rows(self, store, groups):
+        store.create_feature_group(
+            "empty",
+            primary_key=["origin"],
+            schema=pa.schema({"origin": pa.string(), "at": pa.timestamp("us", "UTC")}),
+        )
+        assert ask(store, 'SELECT origin, "at" AS event_timestamp FROM empty').to_arrow().num_rows == 0
+
+    def test_columns_added_later(self, store, groups):
+        flights, _ = groups
+        flights.add_features({"gate": pa.string()})
+        found = ask(store, "SELECT origin, gate, dep AS event_timestamp FROM flights WHERE gate IS NULL")
+        assert values(found, "gate") == [None] * 6
+
+    def test_other_columns_pass_through(self, store, groups):
+        sql = (
+            "SELECT id, origin, dep AS event_timestamp, hour(dep) AS h FROM flights ORDER BY id DESC LIMIT 2"
+        )
+        found = ask(store, sql, full_feature_names=True)
+        assert values(found, "h") == [5, 4]
+        assert values(found, "weather__temp") == [1.0, 2.0]
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM read_text('/etc/passwd')", "SELECT getenv('HOME')",
+            "SELECT * FROM read_parquet('x')", "FROM query('SELECT 1')", "SELECT * FROM query_table(['flights'])",
+            "SELECT * FROM glob('*')", "SELECT * FROM duckdb_settings()", "SELECT current_setting('threads')",
+            "SELECT * FROM information_schema.tables", "SELECT * FROM main.flights", "SELECT * FROM temp.flights",
+            "DROP TABLE flights", "DELETE FROM flights", "INSERT INTO flights VALUES (1)", "COPY flights TO 'x'",
+            "ATTACH 'x'", "INSTALL httpfs", "LOAD 'x'", "PRAGMA database_list", "SET threads = 1", "CALL x()",
+            "EXPLAIN SELECT 1", "DESCRIBE flights", "SHOW TABLES", "SUMMARIZE flights", "PIVOT flights ON id",
+            "SELECT 1; SELECT 2", "SELECT 1; DROP TABLE flights", "", "  ", "SELECT", "nonsense", "SELECT $1", "SELECT ?",
+            "SELECT now()", "SELECT random()", "SELECT uuid()", "SELECT nextval('x')", "SELECT error('x')",
+            "SELECT * FROM flights TABLESAMPLE 10%", "SELECT * FROM flights AT (VERSION => 0)",
+            "SELECT list_transform([1], lambda x: x)", "SELECT * FROM range(10)", "SELECT none FROM flights",
+            "SELECT system.main.abs(1)", "SELECT sum(sum(id)) FROM flights", "SELECT 1 " + "+ 1" * 5000,
+            "SELECT " + "(" * 3000 + "1" + ")" * 3000, "SELECT '" + "x" * 200_000 + "'", "WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT * FROM t) SELECT * FROM t",
+            "SELECT write_log('x')", "SELECT query('select 1')", "SELECT pg_sleep(10)",
+        ],
+    )  # fmt: skip
+    def test_what_is_no_query_of_groups(self, store, groups, sql):
+        with pytest.raises(hr.SqlRejected):
+            ask(store, sql)
+
+    @pytest.mark.parametrize(
+        "name",
+        ["none", "/etc/passwd", "x.parquet", "flights@v9", "FLIGHTS", "sqlite_master", "__headrace_spine"],
+    )
+    def test_tables_that_are_no_groups(self, store, groups, name):
+        with pytest.raises((hr.NotFound, hr.InvalidArgument), match="table"):
+            ask(store, f'SELECT * FROM "{name}"')
+
+    def test_groups_of_other_projects(self, store, groups, target):
+        with hr.connect(target, project="elsewhere") if isinstance(target, str) else store as other:
+            if other is not store:
+                with pytest.raises(hr.NotFound):
+                    ask(other, "SELECT * FROM flights")
+
+    def test_names_that_are_given_twice(self, store, groups):
+        with pytest.raises(hr.NameClash, match="'a'"):
+            ask(store, "SELECT 1 AS a, 2 AS A")
+
+    @pytest.mark.parametrize(
+        "sql", ["SELECT 'a'::INT AS origin", "SELECT 9223372036854775807 + id AS origin FROM flights"]
+    )
+    def test_values_that_cannot_be(self, store, groups, sql):
+        with pytest.raises(hr.InvalidArgument):
+            ask(store, sql)
+
+    def test_text_that_cannot_be_sent(self, store, groups):
+        with pytest.raises(hr.InvalidArgument):
+            ask(store, "SELECT '\ud800'")
+
+    def test_nul(self, store, groups):
+        with pytest.raises((hr.SqlRejected, hr.InvalidArgument)):
+            ask(store, "SELECT 1\0; DROP TABLE x")
