@@ -13,13 +13,16 @@ class Proxy:
     """Passes bytes both ways at `url`.
 
     `deaf()`: from now on what the service says is kept back. `cut()`: connections break, and no new one comes to
-    be, until `mend()`.
+    be, until `mend()`. `cut_after(…)`: so it is as soon as so many bytes more were asked, or answered.
     """
 
     def __init__(self, service: str) -> None:
         self._there = (urlsplit(service).hostname, urlsplit(service).port)
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._answers, self._open = threading.Event(), threading.Event()
+        self._left: dict[str, int] = {}
+        self._mended = False
+        self._turn = threading.RLock()
         self.mend()
         self._door = socket.create_server(("127.0.0.1", 0))
         self.url = f"grpc://127.0.0.1:{self._door.getsockname()[1]}"
@@ -29,15 +32,23 @@ class Proxy:
         self._answers.clear()
 
     def cut(self) -> None:
-        self._open.clear()
-        while self._pairs:
-            for end in self._pairs.pop():
-                with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
+        with self._turn:
+            self._left = {}
+            self._open.clear()
+            while self._pairs:
+                for end in self._pairs.pop():
+                    with contextlib.suppress(OSError):
+                        end.shutdown(socket.SHUT_RDWR)
+
+    def cut_after(self, *, mended: bool, **left: int) -> None:
+        """`asked=100`, or `answered=100`; if `mended`, connections come to be again at once."""
+        self._left, self._mended = left, mended
 
     def mend(self) -> None:
-        self._answers.set()
-        self._open.set()
+        with self._turn:
+            self._left = {}
+            self._answers.set()
+            self._open.set()
 
     def close(self) -> None:
         self._door.close()
@@ -53,17 +64,33 @@ class Proxy:
                     continue
                 service = socket.create_connection(self._there)
                 self._pairs.append((client, service))
-                for one, other, gate in [(client, service, None), (service, client, self._answers)]:
-                    threading.Thread(target=_pass, args=(one, other, gate), daemon=True).start()
+                for one, other, way in [(client, service, "asked"), (service, client, "answered")]:
+                    threading.Thread(target=self._pass, args=(one, other, way), daemon=True).start()
 
+    def _pass(self, one: socket.socket, other: socket.socket, way: str) -> None:
+        with contextlib.suppress(OSError), one, other:
+            while data := one.recv(1 << 16):
+                if way == "answered":
+                    self._answers.wait()
+                if not self._is_last(way, data, other):
+                    other.sendall(data)
+            other.shutdown(socket.SHUT_RDWR)
 
-def _pass(one: socket.socket, other: socket.socket, gate: threading.Event | None) -> None:
-    with contextlib.suppress(OSError), one, other:
-        while data := one.recv(1 << 16):
-            if gate is not None:
-                gate.wait()
-            other.sendall(data)
-        other.shutdown(socket.SHUT_RDWR)
+    def _is_last(self, way: str, data: bytes, other: socket.socket) -> bool:
+        """Whether it is cut here; what may still pass is passed on then."""
+        with self._turn:
+            left = self._left.get(way)
+            if left is None:
+                return False
+            if left > len(data):
+                self._left[way] = left - len(data)
+                return False
+            with contextlib.suppress(OSError):
+                other.sendall(data[:left])
+            self.cut()
+            if self._mended:
+                self.mend()
+            return True
 
 
 @contextlib.contextmanager

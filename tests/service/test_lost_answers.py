@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import headrace as hr
 from conftest import Server, fresh
-from integration import acts
+from integration import acts, dataset_acts
 from integration.child import Child
 from service.proxy import Proxy, between
 
@@ -202,6 +203,43 @@ def test_a_read_that_is_cut_off(near: Any, far: Any, network: Proxy) -> None:
         list(batches)
     network.mend()
     assert again(lambda: far.read().to_arrow()).num_rows == size
+
+
+@pytest.mark.parametrize("mended", [True, False], ids=["mended at once", "cut off"])
+@pytest.mark.parametrize(("way", "last"), [("asked", 36_000), ("answered", 2_000)])
+def test_a_dataset_is_made_once_wherever_the_line_is_cut(
+    tmp_path: Path, way: str, last: int, mended: bool
+) -> None:
+    """Or an error tells that it was not made, or that nobody knows."""
+    dataset_acts.build(tmp_path / "lake")
+    service = Child(acts.serve, tmp_path / "lake")
+    url = service.hear()
+    told = Counter[str]()
+    with between(url) as network, hr.connect(url) as store:
+        near = store.get_feature_view("view")
+        for point in [*range(0, last, last // 8), 10 * last]:
+            with again(lambda: hr.connect(network.url)) as remote:
+                far = again(lambda: remote.get_feature_view("view"))
+                network.cut_after(mended=mended, **{way: point})
+                try:
+                    made = far.create_training_dataset(spine=dataset_acts.spine())
+                    became = f"made {made.version}"
+                except (hr.Unavailable, hr.OutcomeUnknown) as error:
+                    became = error.code
+                network.mend()
+            time.sleep(0.1)
+            wait(lambda: len(list(tmp_path.glob("lake/.headrace/scratch-*/*"))) == 1)  # no longer at work
+            found = near.list_training_datasets()
+            assert len(found) <= 1, (point, became)
+            assert all(map(dataset_acts.same, found))
+            if became != "OUTCOME_UNKNOWN":
+                assert became == (f"made {found[0].version}" if found else "UNAVAILABLE")
+            for dataset in found:
+                near.delete_training_dataset(dataset.version)
+            told[became.split()[0]] += 1
+    assert told["made"] > 0
+    assert told["OUTCOME_UNKNOWN"] > 0 or mended
+    service.kill()
 
 
 def test_a_key_that_the_service_knows_needs_no_rows(near: Any, far: Any) -> None:
