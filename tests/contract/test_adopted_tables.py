@@ -165,6 +165,19 @@ class TestWritten:
         assert (pathlib.Path(table) / "notes.parquet").exists()
 
 
+def test_a_vacuum_keeps_what_a_dataset_of_another_group_of_the_table_needs(store, table):
+    weather = register(store, table)
+    other = store.register_feature_group(
+        "other", table, format="delta", primary_key=["origin"], event_time="seen"
+    )
+    dataset = store.create_feature_view("view", other.select()).create_training_dataset(START)
+    weather.insert([{"origin": "X", "seen": hour(1), "temp": 9.0, "year": 2026}], mode="overwrite")
+    assert weather.vacuum(retention_hours=0) == []
+    store.delete_feature_view("view", 1, force=True)
+    assert len(weather.vacuum(retention_hours=0)) == 4
+    assert dataset.snapshots == {"other@v1": 1}
+
+
 class TestDeleted:
     def test_the_table_stays(self, store, table):
         group = register(store, table)

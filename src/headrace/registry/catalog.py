@@ -65,6 +65,12 @@ class Catalog(Generic[Definition]):
         texts = connection.scalars(self._of_name, {"project": project, "name": name})
         return [self._decode(text, project, name) for text in texts]
 
+    def everything(self, connection: Connection) -> list[Definition]:
+        """All definitions of all projects."""
+        columns = self._entries.c
+        rows = connection.execute(select(columns.project, columns.name, columns.definition))
+        return [self._decode(row.definition, row.project, row.name) for row in rows]
+
     def find(
         self, connection: Connection, project: str, name_glob: str | None, tags: Mapping[str, str]
     ) -> list[Definition]:

@@ -229,6 +229,11 @@ class Registry:
                     found.append(self._datasets.get(connection, project, view, version))
         return found
 
+    def all_datasets(self) -> list[DatasetDefinition]:
+        """Of all projects."""
+        with self._database.reading() as connection:
+            return self._datasets.everything(connection)
+
     def delete_dataset(self, project: str, view: str, version: int) -> DatasetDefinition:
         """Delete one version and return what it was. Raises NotFound."""
         with self._database.writing() as connection:

@@ -75,12 +75,18 @@ class Datasets:
 
     def pinned(self, group: GroupDefinition) -> set[int]:
         """The snapshots of a group's table that datasets were made of."""
+        # A table that others made may have several groups, also in other projects.
+        datasets = (
+            self._registry.all_datasets()
+            if group.adopted
+            else self._registry.datasets_of_group(self._project, group)
+        )
         return {
             snapshot
-            for dataset in self._registry.datasets_of_group(self._project, group)
-            if dataset.request.locations.get(group.ref) == group.location
-            and dataset.request.query is not None
-            for snapshot in pins_of(dataset.request.query, group.ref)
+            for dataset in datasets
+            for ref, location in dataset.request.locations.items()
+            if location == group.location and dataset.request.query is not None
+            for snapshot in pins_of(dataset.request.query, ref)
         }
 
     def prepare(self, request: ReadRequest) -> Prepared:
