@@ -28,10 +28,11 @@ from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.expression_sql import identifier
+from headrace.model.leakage import check_labels
 from headrace.model.name import parse_reference
 from headrace.model.query import ENTITIES, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
-from headrace.model.resolve import Resolved, check_labels, resolve
+from headrace.model.resolve import Resolved, resolve
 from headrace.planning.duckdb_sql import (
     SPINE,
     Facts,

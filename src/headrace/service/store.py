@@ -33,10 +33,11 @@ from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
+from headrace.model.leakage import check_labels
 from headrace.model.name import check_columns, check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
-from headrace.model.resolve import check_labels, resolve
+from headrace.model.resolve import resolve
 from headrace.protocol import InsertMode
 from headrace.registry.registry import Registry
 from headrace.service.adoption import adopted
