@@ -66,9 +66,9 @@ def lake(name: str, write: Callable[[hr.FeatureStore], None]) -> Path:
     return _once(path, generate)
 
 
-def scratch(folder: Path) -> Path:
-    """A copy of a lake that may be changed; it lasts until the next copy of the same one."""
-    path = DATA / "scratch" / folder.parent.name
+def scratch(folder: Path, name: str = "copy") -> Path:
+    """A copy of a lake that may be changed; it lasts until the next copy of this name."""
+    path = DATA / "scratch" / folder.parent.name / name
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(folder, path)
     return path

@@ -64,7 +64,7 @@ def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
     append(log, "first")
     other = DeltaLog(str(tmp_path / "t"), {})
     late.act = lambda: other.append(ROWS, Write("other", ("id",), None))
-    assert [commit.snapshot for commit in log.history(None)] == [2, 1, 0]
+    assert [commit.snapshot for commit in DeltaLog(str(tmp_path / "t"), {}).history(None)] == [2, 1, 0]
 
 
 def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):

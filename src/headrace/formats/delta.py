@@ -9,6 +9,7 @@ import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,12 @@ from headrace.formats.delta_entry import (
 )
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
+from headrace.formats.delta_history import DeltaHistory, Entry
 from headrace.formats.delta_snapshot import snapshot_of
 from headrace.formats.delta_write import (
     SAME_ROWS,
-    WRITE_ID,
+    UNIQUE,
     Write,
-    commit_of,
     properties,
     unsliced,
 )
@@ -74,6 +75,7 @@ class DeltaLog:
         self._stamp: tuple[int, int] | None = None
         self._checked = -1
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
+        self._history = DeltaHistory()
         self._lock = threading.Lock()
         self.started = False
         """The table was made, by whomever: one that is not there is lost."""
@@ -108,6 +110,7 @@ class DeltaLog:
         self._table = self._newest = None
         self._checked = -1
         self._kept.clear()
+        self._history.forget()
 
     def is_there(self) -> bool:
         """Whether anything was ever committed, by whomever."""
@@ -155,7 +158,7 @@ class DeltaLog:
     def version_at(self, time: dt.datetime) -> int:
         """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""
         first = None
-        for commit in map(commit_of, self._log()):
+        for commit in (entry.commit for entry in self._log()):
             if commit.timestamp <= time:
                 return commit.snapshot
             first = commit
@@ -165,7 +168,7 @@ class DeltaLog:
     def history(self, limit: int | None) -> list[Commit]:
         """Newest first."""
         with self._lock, translated(self.uri):
-            return [commit_of(entry) for entry in self._entries(limit)]
+            return [entry.commit for entry in self._entries(limit)]
 
     def committed(self, write_id: str) -> Commit | None:
         """The commit of a write; None if no commit bears its id."""
@@ -177,17 +180,16 @@ class DeltaLog:
             check_entries(self.uri, -1, table.version())
             if table.transaction_version(write_id) is None:
                 return None
-        return next((commit_of(entry) for entry in self._log() if entry.get(WRITE_ID) == write_id), None)
+        return next((entry.commit for entry in self._log() if entry.write_id == write_id), None)
 
     def commit_after(self, version: int, write_id: str) -> Commit | None:
         """The commit of a write among those after a snapshot."""
         with self._lock, translated(self.uri):
             table = self._refreshed()
             entries = [] if table is None else self._entries(max(table.version() - version, 1))
-        found = next((e for e in entries if e.get(WRITE_ID) == write_id), None)
-        return None if found is None else commit_of(found)
+        return next((entry.commit for entry in entries if entry.write_id == write_id), None)
 
-    def _log(self) -> Iterator[dict[str, Any]]:
+    def _log(self) -> Iterator[Entry]:
         """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""
         limit, given = 16, 0
         while True:
@@ -198,19 +200,13 @@ class DeltaLog:
                 return
             limit, given = limit * 8, len(entries)
 
-    def _entries(self, limit: int | None) -> list[dict[str, Any]]:
-        """The log's newest entries, newest first.
-
-        The wheel numbers them down from the version that its table is at, but lists those committed since as well:
-        the numbers are right only where none came between.
-        """
+    def _entries(self, limit: int | None) -> list[Entry]:
+        """The log's newest entries, newest first."""
         table = self._refreshed()
         while table is not None:
-            version = table.version()
-            entries: list[dict[str, Any]] = table.history(limit)
-            table.update_incremental()
-            if table.version() == version:
-                return entries[:limit]
+            found = self._history.newest(table.version(), limit, partial(_read_entries, table))
+            if found is not None:
+                return found
         return []
 
     def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
@@ -404,9 +400,7 @@ class DeltaLog:
     def _snapshot(self, table: DeltaTable, version: int) -> Snapshot:
         if version not in self._kept:
             entries = self._entries(table.version() - version + 1 + _MOST_UPKEEP)
-            entry = next(
-                (e for e in entries if e["version"] <= version and e.get("operation") not in SAME_ROWS), {}
-            )
+            entry = next((e for e in entries if e.version <= version and e.operation not in SAME_ROWS), None)
             if table.version() != version:
                 try:
                     table = DeltaTable(self.uri, version=version, storage_options=self._options)
@@ -414,7 +408,7 @@ class DeltaLog:
                     raise SnapshotNotFound(
                         f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
                     ) from None
-            self._keep(snapshot_of(table, self.uri, entry))
+            self._keep(snapshot_of(table, self.uri, {} if entry is None else {UNIQUE: entry.unique}))
         self._kept.move_to_end(version)
         return self._kept[version]
 
@@ -423,6 +417,18 @@ class DeltaLog:
         self._kept.move_to_end(snapshot.version)
         while len(self._kept) > _KEPT_SNAPSHOTS:
             self._kept.popitem(last=False)
+
+
+def _read_entries(table: DeltaTable, limit: int | None) -> list[dict[str, Any]] | None:
+    """The newest entries as the wheel tells them; None if others came meanwhile.
+
+    The wheel numbers them down from the version that its table is at, but lists those committed since as well: the
+    numbers are right only where none came between.
+    """
+    version = table.version()
+    entries: list[dict[str, Any]] = table.history(limit)
+    table.update_incremental()
+    return entries[:limit] if table.version() == version else None
 
 
 def _alike(field: pa.Field) -> str:

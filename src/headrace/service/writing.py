@@ -18,7 +18,18 @@ from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write
 from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition, nothing
-from headrace.model.expression import And, Compare, Condition, IsIn, Or, Ref, Value, columns_of, to_value
+from headrace.model.expression import (
+    And,
+    Compare,
+    Condition,
+    IsIn,
+    IsNull,
+    Or,
+    Ref,
+    Value,
+    columns_of,
+    to_value,
+)
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
 from headrace.service.evolution import evolved, widened
@@ -33,6 +44,7 @@ _MARK = "__headrace_old"
 # of less than a megabyte are not worth their place in the log. Of more rows the condition takes the wheel longer to
 # plan than a merge takes.
 _FEW_ROWS = 30
+_FEW_PARTITIONS = 64
 _FILES = 64
 _LEAST_FILE_BYTES = 1 << 20
 _MOST_FILE_BYTES = 100 << 20
@@ -182,6 +194,7 @@ class Writer:
             size = min(max(snapshot.size_bytes // _FILES, _LEAST_FILE_BYTES), _MOST_FILE_BYTES)
             write.updated, write.deleted = updated, replaced - updated
             return attempt(log, write, lambda: log.exchange(table.to_reader(), write, few, size))
+        scope = [*scope, *self._partitions(snapshot, table, scope)]
         text = " AND ".join(
             condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
         )
@@ -260,6 +273,24 @@ class Writer:
             (row,) = session.rows(query)
             return row["n"], row["rows"] or 0
 
+    def _partitions(self, snapshot: Snapshot, table: pa.Table, scope: list[Condition]) -> list[Condition]:
+        """The partitions of the rows to replace, where they are few: a merge looks into no others."""
+        columns = [c for c in snapshot.partition_by if not _has_no_literal(snapshot.schema.field(c))]
+        identity = self._definition.identity
+        if not columns or not identity:
+            return []
+        names = ", ".join(map(identifier, columns))
+        on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in identity)
+        with self._engine.session() as session:
+            session.register(_INCOMING, table.select(list(identity)))
+            found = session.rows(
+                f"SELECT DISTINCT {names} FROM {snapshot.relation(snapshot.prune(scope))} AS t "
+                f"SEMI JOIN {_INCOMING} AS s ON {on} LIMIT {_FEW_PARTITIONS + 1}"
+            )
+        if len(found) > _FEW_PARTITIONS:
+            return []
+        return [_one_of(column, [row[column] for row in found]) for column in columns]
+
     def _delete_where(self, snapshot: Snapshot | None, condition: Condition, write_id: str) -> Commit | None:
         """The engine that reads chooses the rows, so that a filter deletes exactly what it shows."""
         assert snapshot is not None
@@ -333,6 +364,12 @@ class Writer:
             return attempt(log, write, lambda: log.rewrite(rows.to_reader(), write, snapshot.partition_by))
         finally:
             spool.close()
+
+
+def _one_of(column: str, values: list[object]) -> Condition:
+    ref, given = Ref(column), dict.fromkeys(values)
+    among = IsIn(ref, tuple(to_value(value) for value in given if value is not None))
+    return Or((among, IsNull(ref))) if None in given else among
 
 
 def _twice(table: pa.Table) -> pa.RecordBatchReader:
