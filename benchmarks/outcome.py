@@ -66,12 +66,12 @@ def goal_outcomes(goals: Sequence[Goal], samples: Sequence[Sample]) -> list[Goal
 def _case_outcome(
     workload: Workload, case: Case, own: Sequence[Sample], samples: Sequence[Sample]
 ) -> CaseOutcome:
-    timed = [s for s in own if case.fresh or not s.first]
+    timed = _timed(own)
     cpu = _mean_cpu(timed)
     ratio = cpu_ratio = None
     if workload.baseline is not None:
         ratio = median(_values(Goal(case.name, 0, way="ratio", against=workload.baseline), samples))
-        cpu_ratio = cpu / _mean_cpu([s for s in samples if s.case == workload.baseline and not s.first])
+        cpu_ratio = cpu / _mean_cpu(_timed([s for s in samples if s.case == workload.baseline]))
     return CaseOutcome(
         name=case.name,
         rows=own[0].rows,
@@ -85,6 +85,11 @@ def _case_outcome(
         peak=max(s.peak or 0 for s in own),
         service_peak=max(s.service_peak or 0 for s in own),
     )
+
+
+def _timed(own: Sequence[Sample]) -> list[Sample]:
+    """A case's runs but the first of a process; all, where every run has a process of its own."""
+    return [s for s in own if not s.first] or list(own)
 
 
 def _mean_cpu(samples: Sequence[Sample]) -> float:
@@ -102,6 +107,7 @@ def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:
 
 
 def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> dict[int, float]:
-    """A case's values by round: times of warm processes, memory of fresh ones."""
-    wanted = [s for s in samples if s.case == case and (measure != "wall" or not s.first)]
+    """A case's values by round: times as `_timed`, memory of fresh processes."""
+    own = [s for s in samples if s.case == case]
+    wanted = _timed(own) if measure == "wall" else own
     return {s.number: value for s in wanted if (value := s.value(measure)) is not None}
