@@ -65,7 +65,7 @@ def test_they_stay_what_they_were(target: Any) -> None:
 
 @pytest.mark.slow
 def test_two_makers(target: Any) -> None:
-    assert at_once(target, 2, 40)["made"] > 1
+    assert at_once(target, 2, 20)["made"] > 1
 
 
 def follow(target: Any, changers: int, seconds: float) -> int:
