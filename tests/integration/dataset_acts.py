@@ -121,15 +121,18 @@ def same(dataset: hr.TrainingDataset) -> bool:
     return bool(stored.equals(dataset.recompute().to_arrow()))
 
 
-def change_always(line: Connection, target: Any, seed: int) -> Counter[str]:
-    """Writes to the group and keeps it up, removing all that can be removed, until it is told to stop."""
-    chance, told, fresh = random.Random(seed), Counter[str](), ROWS
+WRITES = ["upsert", "append", "overwrite", "compact", "restore"]
+
+
+def change_always(line: Connection, target: Any, seed: int, acts: list[str]) -> Counter[str]:
+    """Writes to the group, and with "vacuum" removes all that can be removed, until it is told to stop."""
+    chance, told, fresh = random.Random(seed), Counter[str](), (seed + 1) * 10**6
     with hr.connect(target) as store:
         group = store.get_feature_group("numbers")
         line.send("ready")
         line.recv()
         while not line.poll():
-            what = chance.choice(["upsert", "append", "overwrite", "compact", "restore", "vacuum", "vacuum"])
+            what = chance.choice(acts)
             start, value = chance.randrange(ROWS), chance.randrange(10**6)
             if what == "append":
                 start = fresh = fresh + 1000

@@ -125,6 +125,18 @@ def test_what_comes_meanwhile_is_not_in_it(users: hr.FeatureStore, project: Proj
     assert dataset.read().to_arrow().equals(dataset.recompute().to_arrow())
 
 
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
+def test_it_is_deleted_while_it_is_read(users: hr.FeatureStore, form: Any) -> None:
+    view = users.get_feature_view("view")
+    made = view.create_training_dataset(splits={"a": 0.5, "b": 0.5}, format=form)
+    reader, result = made.read().to_reader(), made.read()
+    assert reader.read_next_batch().num_rows == 50
+    view.delete_training_dataset(1)
+    for read in (reader.read_next_batch, result.to_arrow, made.recompute):
+        with pytest.raises(hr.NotFound, match="no training dataset 1 of view@v1"):
+            read()
+
+
 @pytest.fixture
 def vacuum(users: hr.FeatureStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
     """Begins a vacuum of a table whose rows were replaced, which waits before it removes files; called, it goes on."""

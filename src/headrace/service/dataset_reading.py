@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,12 +27,23 @@ def read_spine(folder: Path) -> pa.Table:
 
 
 class StoredRows:
-    """The rows of files of a dataset, as `Running` gives those of a query."""
+    """The rows of files of a dataset, as `Running` gives those of a query.
 
-    def __init__(self, calls: Calls, rows: RowsFiles, limit: int | None) -> None:
+    Args:
+        told: within, a file that is not there may be one of a dataset that was deleted.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        rows: RowsFiles,
+        limit: int | None,
+        told: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self._calls = calls
         self._rows = rows
         self._limit = limit
+        self._told = told
         self._cancelled = False
         self.schema = rows.schema
 
@@ -45,21 +57,23 @@ class StoredRows:
 
     def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
         left = self._limit
-        for batch in self._rows.batches(batch_rows):
-            if self._cancelled:
-                raise Cancelled("the read was cancelled")
-            if left is None:
-                yield batch
-                continue
-            if left <= 0:
-                return
-            yield batch.slice(0, left)
-            left -= batch.num_rows
+        with self._told():
+            for batch in self._rows.batches(batch_rows):
+                if self._cancelled:
+                    raise Cancelled("the read was cancelled")
+                if left is None:
+                    yield batch
+                    continue
+                if left <= 0:
+                    return
+                yield batch.slice(0, left)
+                left -= batch.num_rows
 
     def table(self) -> pa.Table:
         """All rows at once."""
         if self._limit is None:
-            return self._rows.table()
+            with self._told():
+                return self._rows.table()
         return pa.Table.from_batches(self._batches(BATCH_ROWS), self.schema)
 
     def reader(self) -> pa.RecordBatchReader:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -9,6 +11,7 @@ import pyarrow as pa
 
 from headrace.errors import (
     Conflict,
+    CorruptTable,
     HeadraceError,
     InvalidArgument,
     NotFound,
@@ -60,15 +63,15 @@ class Datasets:
             # A vacuum asks before it begins what is needed, so that it sees this dataset, or is seen by it.
             with self._storage.held(written.request.locations.values()):
                 self._check_whole(written)
-                return self._told(self._registered(written, folder, writing.view))
+                return self._located(self._registered(written, folder, writing.view))
         finally:
             self._storage.discard(folder)
 
     def get(self, view: str, version: int | None) -> DatasetDefinition:
-        return self._told(self._registry.get_dataset(self._project, view, version))
+        return self._located(self._registry.get_dataset(self._project, view, version))
 
     def of_view(self, view: str) -> list[DatasetDefinition]:
-        return [self._told(dataset) for dataset in self._registry.list_datasets(self._project, view)]
+        return [self._located(dataset) for dataset in self._registry.list_datasets(self._project, view)]
 
     def delete(self, view: str, version: int) -> None:
         self._storage.remove(self._registry.delete_dataset(self._project, view, version).location)
@@ -133,14 +136,15 @@ class Datasets:
         schema = read_schema(dataset.schema_ipc)
         if stored.recomputed:
             pinned = self._reader.prepare(_recomputing(dataset, split, request))
-            kept = read_spine(self._storage.root / dataset.location) if dataset.has_spine else None
+            with self._told(dataset):
+                kept = read_spine(self._storage.root / dataset.location) if dataset.has_spine else None
             return RecomputedRows(self._reader.run(pinned, kept), schema)
         if not 0 <= part < parts <= _MOST_STREAMS:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
         files = self._files(dataset, split)
         share = files[len(files) * part // parts : len(files) * (part + 1) // parts]
         rows = RowsFiles(dataset.format, share, schema, _columns(dataset, stored))
-        return StoredRows(self._reader.calls, rows, request.limit)
+        return StoredRows(self._reader.calls, rows, request.limit, lambda: self._told(dataset))
 
     def explain(self, request: ReadRequest) -> str:
         stored = _stored(request)
@@ -201,7 +205,16 @@ class Datasets:
                 hint="try again",
             ) from error
 
-    def _told(self, dataset: DatasetDefinition) -> DatasetDefinition:
+    @contextlib.contextmanager
+    def _told(self, dataset: DatasetDefinition) -> Iterator[None]:
+        """A file that is not there may be one of a dataset that was deleted since."""
+        try:
+            yield
+        except CorruptTable:
+            self._registry.get_dataset(self._project, dataset.name, dataset.version)
+            raise
+
+    def _located(self, dataset: DatasetDefinition) -> DatasetDefinition:
         """With where it lies in full."""
         return msgspec.structs.replace(dataset, location=self._storage.uri(dataset.location))
 

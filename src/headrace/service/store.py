@@ -221,7 +221,8 @@ class ProjectStore:
 
     def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
-        with self._reader.told([definition]):
+        held, location = self._store.storage.held, definition.location
+        with self._reader.told([definition]), held([location]), held([f"{location}/_delta_log"], alone=True):
             return compact(definition, log, zorder)
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:

@@ -21,7 +21,8 @@ _ATTEMPTS = 5
 def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...]) -> Commit:
     """Put the rows of small files into large ones; with `zorder`, those that are alike in these columns together.
 
-    It rests on the files that it reads, which the wheel sees to, and not on a snapshot: appends may come between.
+    It rests on the files that it reads, which the wheel sees to, and not on a snapshot: appends may come between. Only
+    other compactions must not: of those that read the same files the wheel lets each commit, and rows multiply.
 
     Raises:
         UnknownColumn, InvalidArgument: by which nothing can be ordered. Conflict: others kept changing the files.
