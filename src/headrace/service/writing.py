@@ -234,21 +234,22 @@ class Writer:
             raise refuse(self._definition.ref, [duplicate_problem(identity, examples)])
 
     def _scope(self, table: pa.Table) -> list[Condition]:
-        """Bounds on the identity columns, within which every row to replace must be."""
+        """Bounds on the identity columns, within which every row to replace must be.
+
+        Rows of a few partitions have bounds for each: where one follows from the other, as days from times, what lies
+        between the partitions is left out.
+        """
         identity = [c for c in self._definition.identity if not _has_no_literal(table.schema.field(c))]
         if not identity:
             return []
-        bounds = ", ".join(
-            f"min({identifier(c)}) AS a{i}, max({identifier(c)}) AS b{i}" for i, c in enumerate(identity)
-        )
+        partitions = [c for c in self._definition.partition_by if c not in identity]
         with self._engine.session() as session:
-            session.register(_INCOMING, table.select(identity))
-            found = session.table(f"SELECT {bounds} FROM {_INCOMING}")
-        scope: list[Condition] = []
-        for i, name in enumerate(identity):
-            scope.append(Compare(">=", Ref(name), _stored_value(found[f"a{i}"])))
-            scope.append(Compare("<=", Ref(name), _stored_value(found[f"b{i}"])))
-        return scope
+            session.register(_INCOMING, table.select([*identity, *partitions]))
+            found = session.table(_bounds_sql(identity, partitions))
+            if found.num_rows > _FEW_PARTITIONS:
+                found = session.table(_bounds_sql(identity, []))
+        bounds = [_bounds(identity, found.slice(i, 1)) for i in range(found.num_rows)]
+        return list(bounds[0]) if len(bounds) == 1 else [Or(tuple(And(each) for each in bounds))]
 
     def _collisions(
         self, snapshot: Snapshot, table: pa.Table, scope: list[Condition], *, counted: bool
@@ -364,6 +365,22 @@ class Writer:
             return attempt(log, write, lambda: log.rewrite(rows.to_reader(), write, snapshot.partition_by))
         finally:
             spool.close()
+
+
+def _bounds_sql(identity: list[str], partitions: list[str]) -> str:
+    selected = ", ".join(
+        f"min({identifier(c)}) AS a{i}, max({identifier(c)}) AS b{i}" for i, c in enumerate(identity)
+    )
+    groups = f"GROUP BY {', '.join(map(identifier, partitions))}" if partitions else ""
+    return f"SELECT {selected} FROM {_INCOMING} {groups} LIMIT {_FEW_PARTITIONS + 1}"
+
+
+def _bounds(identity: list[str], found: pa.Table) -> tuple[Condition, ...]:
+    scope: list[Condition] = []
+    for i, name in enumerate(identity):
+        scope.append(Compare(">=", Ref(name), _stored_value(found[f"a{i}"])))
+        scope.append(Compare("<=", Ref(name), _stored_value(found[f"b{i}"])))
+    return tuple(scope)
 
 
 def _one_of(column: str, values: list[object]) -> Condition:
