@@ -1,4 +1,4 @@
-# Needs Python 3.11+ and make, nothing else. `make` alone lists the commands.
+# Needs Python 3.11+ and make; what runs Spark also needs Java 17 and Maven. `make` alone lists the commands.
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/python -m uv
 SYNC := $(UV) sync --quiet --frozen --inexact
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+SPARK := .spark
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -43,6 +44,17 @@ $(VENV)/.synced-bench: $(VENV)/.synced
 	@$(SYNC) --group bench
 	@touch $@
 
+# PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
+$(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml $(VENV)/.uv-$(UV_VERSION)
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Spark needs Java 17 and Maven" >&2; exit 1; }
+	@echo "installing Spark $* in $(SPARK)/$*"
+	@rm -rf $(SPARK)/$*
+	@$(BIN)/python -m venv --without-pip $(SPARK)/$*
+	@$(UV) pip install --quiet --no-cache --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
+	@mvn --quiet --batch-mode --strict-checksums --file tests/spark/profiles/$*/pom.xml \
+		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
+	@touch $@
+
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
 	$(BIN)/headrace demo
 
@@ -76,6 +88,6 @@ check-dist: setup ## install the wheel from dist/ into a new environment and run
 bench: $(VENV)/.synced-bench ## the measurements: make bench WORKLOAD=name
 	$(BIN)/python -m benchmarks $(WORKLOAD)
 
-clean: ## remove .venv, dist/ and the caches
-	rm -rf $(VENV) dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+clean: ## remove .venv, .spark, dist/ and the caches
+	rm -rf $(VENV) $(SPARK) dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

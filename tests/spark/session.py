@@ -1,0 +1,56 @@
+"""A Spark session that knows Delta. Runs in Spark's own environment, where Headrace is not installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.driver.extraClassPath": f"{sys.prefix}/jars/*",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Tables are small: most of the time goes by with compiling and with tasks that have nothing to do.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+_TIMES = "spark.sql.parquet.outputTimestampType"
+
+
+def start(folder: Path) -> SparkSession:
+    """A session in a JVM of its own, which ends with this process; its own files lie in `folder`."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.pop("SPARK_HOME", None)
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    builder = builder.config("spark.local.dir", str(folder / "local"))
+    builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def save(session: SparkSession, query: str, path: Path) -> None:
+    """Write the rows of a query as one Parquet file, with times as Delta's schemas have them."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        session.conf.set(_TIMES, "TIMESTAMP_MICROS")
+        try:
+            session.sql(query).coalesce(1).write.parquet(f"{folder}/rows")
+        finally:
+            session.conf.unset(_TIMES)  # tables are written as everybody's Spark writes them: in INT96
+        (made,) = Path(folder, "rows").glob("*.parquet")
+        made.rename(path)
