@@ -9,6 +9,7 @@ UV := $(BIN)/python -m uv
 SYNC := $(UV) sync --quiet --frozen --inexact
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 SPARK := .spark
+SPARK_PROFILES := 3.5 4.1
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -17,7 +18,7 @@ export UV_SYSTEM_CERTS := 1
 unexport VIRTUAL_ENV UV_PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all soak lint format dist check-dist bench clean
+.PHONY: help setup demo test test-all soak lint format dist check-dist bench testdata clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' Makefile
@@ -87,6 +88,9 @@ check-dist: setup ## install the wheel from dist/ into a new environment and run
 
 bench: $(VENV)/.synced-bench ## the measurements: make bench WORKLOAD=name
 	$(BIN)/python -m benchmarks $(WORKLOAD)
+
+testdata: setup $(SPARK_PROFILES:%=$(SPARK)/%/.ready) ## make the tables in testdata/ anew, by Spark
+	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
 
 clean: ## remove .venv, .spark, dist/ and the caches
 	rm -rf $(VENV) $(SPARK) dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
