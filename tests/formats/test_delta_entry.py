@@ -146,11 +146,11 @@ def test_a_new_column_is_left_to_the_wheel(table):
 
 def test_a_new_protocol_is_checked(table):
     log, first = table
-    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    features = {"readerFeatures": ["variantType"], "writerFeatures": ["variantType"]}
     action = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
     write_entry(log, first.version + 1, action)
     assert follow(first, log.uri) is None
-    with pytest.raises(Unsupported, match="deletionVectors"):
+    with pytest.raises(Unsupported, match="variantType"):
         log.newest()
 
 

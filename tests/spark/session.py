@@ -26,7 +26,11 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-_TIMES = "spark.sql.parquet.outputTimestampType"
+# Tables are written as everybody's Spark writes them, with times in INT96, for which these are of no use.
+_RESULTS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
 
 
 def start(folder: Path) -> SparkSession:
@@ -47,10 +51,12 @@ def start(folder: Path) -> SparkSession:
 def save(session: SparkSession, query: str, path: Path) -> None:
     """Write the rows of a query as one Parquet file, with times as Delta's schemas have them."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        session.conf.set(_TIMES, "TIMESTAMP_MICROS")
+        for name, value in _RESULTS.items():
+            session.conf.set(name, value)
         try:
             session.sql(query).coalesce(1).write.parquet(f"{folder}/rows")
         finally:
-            session.conf.unset(_TIMES)  # tables are written as everybody's Spark writes them: in INT96
+            for name in _RESULTS:
+                session.conf.unset(name)
         (made,) = Path(folder, "rows").glob("*.parquet")
         made.rename(path)

@@ -17,7 +17,8 @@ from headrace.engine.file_index import FileIndex, Marks, Positions, probes
 from headrace.engine.file_scan import LARGE_FILE_ROWS, by_size, numbers, scan, some
 from headrace.engine.found_rows import Equals, Found, FoundRows
 from headrace.engine.kept import Kept
-from headrace.formats.base import Snapshot, duckdb_type
+from headrace.formats.base import Snapshot
+from headrace.formats.duckdb_type import duckdb_type
 from headrace.model.expression import And, Compare, Condition, IsIn, Value
 from headrace.model.expression_sql import identifier, literal
 
@@ -44,7 +45,7 @@ class KeyIndex:
     ) -> Found | None:
         """Where in `files` rows may be for the conditions on key columns; None where a scan costs less."""
         wanted = _wanted([k for k in keys if k not in snapshot.partition_by], conditions)
-        if wanted is None or files["num_records"].null_count:
+        if wanted is None or files["num_records"].null_count or not snapshot.is_plain:
             return None
         rows: list[int] = files["num_records"].to_pylist()
         if files.num_rows < _FEWEST_FILES and max(rows, default=0) < LARGE_FILE_ROWS:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.formats.duckdb_type import duckdb_type
 from headrace.formats.pruning import may_hold
+from headrace.formats.stored_name import StoredName, renamed, stored_kind
 from headrace.model.expression import Condition
 from headrace.model.expression_sql import identifier, text
-from headrace.model.types import is_list
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +30,9 @@ class Snapshot:
         files: one row a file: `path`, `num_records`, `size_bytes`, `min.X`, `max.X`, `null_count.X`, `partition.X`.
         partition_by: columns whose values stand in the log and not in the files.
         unique: True if the log proves that no two rows have the same identity; None if it does not tell.
+        exact: files have no columns but those of the table, under their names and in their types.
+        names: those of the columns in files, where they are others; what is not in it, no file has.
+        deleted: the numbers of the rows of files that are there no more, by path.
     """
 
     version: int
@@ -32,6 +40,14 @@ class Snapshot:
     files: pa.Table
     partition_by: tuple[str, ...] = ()
     unique: bool | None = None
+    exact: bool = True
+    names: Mapping[str, StoredName] | None = None
+    deleted: Mapping[str, Numbers] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_plain(self) -> bool:
+        """What is once known of the rows of a file is true in all plain snapshots of its table."""
+        return self.exact and self.names is None and not self.deleted
 
     def prune(self, conditions: Iterable[Condition]) -> pa.Table:
         """The files that may hold a row for which every condition is true."""
@@ -63,25 +79,55 @@ class Snapshot:
         )
         return f"(SELECT {columns} FROM {source} AS r JOIN (VALUES {values}) AS p(i, {names}) ON r.file_index = p.i)"
 
-    def source(self, files: pa.Table) -> str:
+    def source(self, files: pa.Table, also: Sequence[pa.Field] = ()) -> str:
         """SQL for what stands in `files`, at least one: all columns but the partitions', and `file_index`.
 
         Files that were written before a column was added do not have it, and its values in them are null.
+
+        Args:
+            also: columns that the files have beside those of the schema.
         """
+        columns = [*(f for f in self.schema if f.name not in self.partition_by), *also]
         paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in files["path"].to_pylist())
-        if self._is_whole(files):
-            return f"read_parquet([{paths}], hive_partitioning=false)"
-        columns = ", ".join(
-            f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}"
-            for f in self.schema
-            if f.name not in self.partition_by
+        found = f"read_parquet([{paths}], hive_partitioning=false"
+        whole = not also and self._is_whole(files)
+        found = f"{found})" if whole else self._typed(found, columns)
+        return self._without_deleted(found, files, columns)
+
+    def _typed(self, found: str, columns: Sequence[pa.Field]) -> str:
+        """The columns by the names that files have them under, and in the types of the schema."""
+        entries, shown = [], []
+        for field in columns:
+            name = identifier(field.name)
+            stored = StoredName(field.name) if self.names is None else self.names.get(field.name)
+            if stored is None:
+                shown.append(f"CAST(NULL AS {duckdb_type(field.type)}) AS {name}")
+                continue
+            kind = field.type if self.names is None else stored_kind(field.type, stored)
+            value = name if kind == field.type else renamed(name, field.type, stored)
+            told = f"name: {text(field.name)}, type: {text(duckdb_type(kind))}, default_value: NULL"
+            entries.append(f"{text(stored.name)}: {{{told}}}")
+            shown.append(f"{value} AS {name}")
+        schema = f", schema=MAP {{{', '.join(entries)}}}" if entries else ""
+        return f"(SELECT {', '.join([*shown, *_NUMBERS])} FROM {found}{schema}))"
+
+    def _without_deleted(self, found: str, files: pa.Table, columns: Sequence[pa.Field]) -> str:
+        gone = [(i, self.deleted[p]) for i, p in enumerate(files["path"].to_pylist()) if p in self.deleted]
+        if not gone:
+            return found
+        # As texts, which are cast in a fraction of the time that as many literals are parsed in.
+        rows = ", ".join(f"({i}, '[{','.join(map(str, numbers.tolist()))}]')" for i, numbers in gone)
+        numbers = f"SELECT i, unnest(n::BIGINT[]) AS n FROM (VALUES {rows}) AS v(i, n)"
+        names = ", ".join([*(f"r.{identifier(f.name)}" for f in columns), *(f"r.{n}" for n in _NUMBERS)])
+        return (
+            f"(SELECT {names} FROM {found} AS r ANTI JOIN ({numbers}) AS d "
+            f"ON r.file_index = d.i AND r.file_row_number = d.n)"
         )
-        found = f"read_parquet([{paths}], hive_partitioning=false, union_by_name=true)"
-        # What no file has is a column of the first side alone.
-        return f"(SELECT {columns} WHERE false UNION ALL BY NAME SELECT *, file_index, file_row_number FROM {found})"
 
     def _is_whole(self, files: pa.Table) -> bool:
         """Whether it is sure that the files have every column: those of which there are statistics they have."""
+        if not self.exact:
+            return False
         for field in self.schema:
             if field.name in self.partition_by:
                 continue
@@ -95,7 +141,11 @@ class Snapshot:
     def rows(self) -> int | None:
         """Rows in all files; None if a file does not tell."""
         counts = self.files["num_records"]
-        return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+        if counts.null_count:
+            return None
+        return int(pc.sum(counts).as_py() or 0) - sum(
+            len(self.deleted[path]) for path in self.files["path"].to_pylist() if path in self.deleted
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -113,50 +163,14 @@ class Snapshot:
         return [files.take(sorted(share)) for share in shares if share]
 
 
+# Of a file among those that are read, and of a row in its file.
+_NUMBERS = ("file_index", "file_row_number")
 # DuckDB takes a path with one of these for a pattern.
 _GLOB = re.compile(r"[*?\[]")
 
 
 def _value(value: object) -> str:
     """A partition value as text, which DuckDB casts to the column's type."""
+    if isinstance(value, bytes):
+        return text("".join(f"\\x{byte:02X}" for byte in value))
     return "NULL" if value is None else text(str(value))
-
-
-_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.float32(): "REAL",
-    pa.float64(): "DOUBLE",
-    pa.string(): "VARCHAR",
-    pa.binary(): "BLOB",
-    pa.date32(): "DATE",
-    pa.timestamp("us"): "TIMESTAMP",
-    pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
-}
-
-
-def is_readable(kind: pa.DataType) -> bool:
-    """Whether there is a DuckDB type for an Arrow type."""
-    try:
-        duckdb_type(kind)
-    except TypeError:
-        return False
-    return True
-
-
-def duckdb_type(kind: pa.DataType) -> str:
-    """The DuckDB type that reads a stored Arrow type."""
-    if kind in _NAMES:
-        return _NAMES[kind]
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    if is_list(kind):
-        return f"{duckdb_type(kind.value_type)}[]"
-    if pa.types.is_map(kind):
-        return f"MAP({duckdb_type(kind.key_type)}, {duckdb_type(kind.item_type)})"
-    if pa.types.is_struct(kind):
-        return f"STRUCT({', '.join(f'{identifier(f.name)} {duckdb_type(f.type)}' for f in kind)})"
-    raise TypeError(f"{kind} is not a stored type")

@@ -30,6 +30,7 @@ from headrace.formats.delta_entry import (
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
 from headrace.formats.delta_history import DeltaHistory, Entry
+from headrace.formats.delta_protocol import check_vacuumable, check_writable
 from headrace.formats.delta_snapshot import snapshot_of
 from headrace.formats.delta_write import (
     SAME_ROWS,
@@ -237,7 +238,7 @@ class DeltaLog:
     def append(self, rows: Any, write: Write) -> None:
         """Add rows. With `write.base`, only if nothing was committed since that snapshot."""
         write_deltalake(
-            self._base(write),
+            self._base(write, removes=False),
             unsliced(rows),
             mode="append",
             commit_properties=properties(write),
@@ -295,14 +296,14 @@ class DeltaLog:
 
     def add_columns(self, fields: pa.Schema, write: Write) -> None:
         """Add columns, which are null in every row that there is."""
-        self._base(write).alter.add_columns(
+        self._base(write, removes=False, restructures=True).alter.add_columns(
             list(DeltaSchema.from_arrow(fields).fields), commit_properties=properties(write)
         )
 
     def rewrite(self, rows: Any, write: Write, partition_by: Iterable[str]) -> None:
         """Replace all rows, and the columns by those of `rows`."""
         write_deltalake(
-            self._base(write),
+            self._base(write, restructures=True),
             unsliced(rows),
             mode="overwrite",
             schema_mode="overwrite",
@@ -320,7 +321,7 @@ class DeltaLog:
 
         The wheel keeps the write's name in the entry alone, so that `committed` does not know it.
         """
-        optimizer = self._base(write).optimize
+        optimizer = self._base(write, removes=False, restructures=True).optimize
         options = {
             "target_size": COMPACTED_BYTES,
             "writer_properties": _FILES,
@@ -336,6 +337,7 @@ class DeltaLog:
         """
         with translated(self.uri):
             table = DeltaTable(self.uri, storage_options=self._options)
+            check_vacuumable(table, self.uri)
             gone: list[str] = table.vacuum(
                 retention_hours,
                 dry_run,
@@ -357,7 +359,7 @@ class DeltaLog:
             writer_properties=_FILES,
         )
 
-    def _base(self, write: Write) -> DeltaTable:
+    def _base(self, write: Write, *, removes: bool = True, restructures: bool = False) -> DeltaTable:
         # A handle of its own: a failed write may leave one between two versions.
         table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
         if table.transaction_version(write.write_id) is not None:
@@ -365,6 +367,7 @@ class DeltaLog:
             raise Conflict(
                 f"write {write.write_id} is in the log of {self.uri} already, which no longer tells what it did"
             )
+        check_writable(table, self.uri, removes=removes, restructures=restructures)
         return table
 
     def _refreshed(self) -> DeltaTable | None:

@@ -64,6 +64,8 @@ _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
 def follow(snapshot: Snapshot, uri: str) -> Snapshot | None:
     """`snapshot` brought up to the newest entry of its log; None where only the wheel can tell."""
+    if snapshot.names is not None or snapshot.deleted:
+        return None
     try:
         while True:
             try:
@@ -203,9 +205,9 @@ def _files(facts: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table | Non
 
 
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_decimal(kind):
-        return pa.nulls(len(values), kind)  # the entry has floats, by which no file may be left out
     told = [v for v in values if v is not None]
+    if pa.types.is_decimal(kind) and not all(isinstance(v, str) for v in told):
+        return pa.nulls(len(values), kind)  # statistics are floats, by which no file may be left out
     if told and all(isinstance(v, str) for v in told):
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             # Those of partitions are of UTC and do not say so.

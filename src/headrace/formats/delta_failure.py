@@ -6,11 +6,13 @@ import re
 
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from headrace.errors import Conflict, CorruptTable, HeadraceError
+from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError
 from headrace.storage.failure import failure as storage_failure
 
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
+# A condition or a formula of the table that the wheel has looked at each row for.
+_UNFULFILLED = "failed validation check"
 # Its texts are made for terminals.
 _DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 
@@ -26,6 +28,8 @@ def translate(error: Exception, uri: str) -> HeadraceError:
         return storage_failure(uri, error.strerror or told, error.errno)
     if isinstance(error, CommitFailedError):
         return Conflict(f"the commit to {uri} was refused: {told}", hint="try again")
+    if _UNFULFILLED in told:
+        return BadData(f"rows do not fulfil a condition of {uri}: {told}")
     return CorruptTable(f"the log of {uri} cannot be used: {told}")
 
 

@@ -78,6 +78,8 @@ def feed(uri: str, since: int, until: Snapshot, identity: tuple[str, ...]) -> Fe
         files=files,
         partition_by=until.partition_by,
         identity=identity,
+        exact=until.exact,
+        names=until.names,
     )
 
 
@@ -103,6 +105,7 @@ def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]
     told = [a.cdc for a in actions if a.cdc]
     added = [a.add for a in actions if a.add and a.add.data_change]
     removed = [a.remove for a in actions if a.remove and a.remove.data_change]
+    columns = {stored.name: name for name, stored in (until.names or {}).items()}
     changed: list[tuple[str | None, _File]] = [(None, f) for f in told]
     if not told:
         changed = [*(("delete", f) for f in removed), *(("insert", f) for f in added)]
@@ -122,5 +125,5 @@ def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]
             "commit": version,
             "time": int(info.get("timestamp", 0)) * 1000,
             "paired": UPDATED in info,
-            **{f"partition.{k}": v or None for k, v in (file.partition_values or {}).items()},
+            **{f"partition.{columns.get(k, k)}": v or None for k, v in (file.partition_values or {}).items()},
         }

@@ -6,11 +6,13 @@ import dataclasses
 
 import pyarrow as pa
 
-from headrace.formats.base import Snapshot, duckdb_type
+from headrace.formats.base import Snapshot
+from headrace.formats.duckdb_type import duckdb_type
 from headrace.model.expression_sql import identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_FIELDS
 
 _MAIN = ("insert", "delete")
+_TOLD = (pa.field(CHANGE_TYPE, pa.string()),)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Feed(Snapshot):
             f"make_timestamptz(CAST(p.time AS BIGINT)) AS {COMMIT_TIMESTAMP}",
         ]
         return (
-            f"SELECT {', '.join(columns)} FROM {self.source(files)} AS r "
+            f"SELECT {', '.join(columns)} FROM {self.source(files, _TOLD if told else ())} AS r "
             f"JOIN (VALUES {values}) AS p(i, {', '.join(names)}) ON r.file_index = p.i"
         )
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from headrace.errors import InvalidArgument, NotFound, SchemaMismatch
-from headrace.formats.base import Snapshot, is_readable
+from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
+from headrace.formats.duckdb_type import is_readable
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_columns
 from headrace.service.ingest import Problem, definition_problems, refuse

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headrace.engine.duck import Session, translated
 from headrace.errors import InvalidArgument, NameClash, NotFound, SqlRejected
-from headrace.formats.base import duckdb_type
+from headrace.formats.duckdb_type import duckdb_type
 from headrace.model.definition import read_schema, write_schema
 from headrace.model.expression_sql import identifier, text
 from headrace.model.query import Query, Source

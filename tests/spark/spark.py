@@ -1,0 +1,91 @@
+"""Spark with Delta, in a process of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import selectors
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+_ROOT = Path(__file__).parent.parent.parent
+_START_SECONDS = 180
+_ANSWER_SECONDS = 300
+
+
+class SparkError(Exception):
+    """What Spark said of a statement."""
+
+
+class Spark:
+    """A session of one profile, for as long as the tests run."""
+
+    def __init__(self, profile: str, folder: Path) -> None:
+        home = _ROOT / ".spark" / profile
+        if not (home / ".ready").exists():
+            pytest.skip(f"Spark {profile} is not installed: make test-all installs it")
+        self.profile = profile
+        self._folder = folder
+        self._numbers = itertools.count()
+        self._log = folder / "log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [home / "bin" / "python", Path(__file__).with_name("server.py"), folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._answer(_START_SECONDS)
+
+    def run(self, *statements: str) -> None:
+        """Raises SparkError."""
+        self._ask(statements, None)
+
+    def read(self, query: str) -> pa.Table:
+        """The rows of a query. Raises SparkError."""
+        path = self._folder / f"{next(self._numbers)}.parquet"
+        self._ask([query], path)
+        with pq.ParquetFile(path) as file:
+            found = file.read()
+        path.unlink()
+        return found
+
+    def stop(self) -> None:
+        """The process and its JVM end when their inputs do."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, statements: object, into: Path | None) -> None:
+        assert self._process.stdin is not None
+        asked = {"statements": statements, "into": None if into is None else str(into)}
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._process.stdin.flush()
+        error = self._answer(_ANSWER_SECONDS)["error"]
+        if error is not None:
+            raise SparkError(error)
+
+    def _answer(self, seconds: float) -> dict[str, str | None]:
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            line = self._process.stdout.readline() if selector.select(seconds) else b""
+        if not line:
+            self._process.kill()
+            raise RuntimeError(f"Spark {self.profile} does not answer: {self._log.read_text()[-5000:]}")
+        answer: dict[str, str | None] = json.loads(line)
+        return answer
+
+
+def table(path: object) -> str:
+    """A table by its path, as SQL."""
+    return f"delta.`{path}`"
