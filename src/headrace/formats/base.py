@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -91,15 +91,17 @@ class Snapshot:
         paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in files["path"].to_pylist())
         found = f"read_parquet([{paths}], hive_partitioning=false"
         whole = not also and self._is_whole(files)
-        found = f"{found})" if whole else self._typed(found, columns)
+        found = f"{found})" if whole else self._typed(found, columns, {f.name for f in also})
         return self._without_deleted(found, files, columns)
 
-    def _typed(self, found: str, columns: Sequence[pa.Field]) -> str:
-        """The columns by the names that files have them under, and in the types of the schema."""
+    def _typed(self, found: str, columns: Sequence[pa.Field], own: Container[str]) -> str:
+        """The columns by the names that files have them under, or their `own`, and in the types of the schema."""
         entries, shown = [], []
         for field in columns:
             name = identifier(field.name)
-            stored = StoredName(field.name) if self.names is None else self.names.get(field.name)
+            stored: StoredName | None = StoredName(field.name)
+            if self.names is not None and field.name not in own:
+                stored = self.names.get(field.name)
             if stored is None:
                 shown.append(f"CAST(NULL AS {duckdb_type(field.type)}) AS {name}")
                 continue

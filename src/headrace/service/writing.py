@@ -183,7 +183,7 @@ class Writer:
 
     def _upsert_once(self, snapshot: Snapshot, table: pa.Table, write_id: str) -> Commit | None:
         log, unique = self._log, snapshot.unique
-        scope = self._scope(table)
+        scope = self._scope(snapshot, table)
         few = self._chosen(table)
         updated, replaced = self._collisions(snapshot, table, scope, counted=few is not None or not unique)
         keys = self._definition.identity or tuple(table.column_names)
@@ -233,7 +233,7 @@ class Writer:
         if examples:
             raise refuse(self._definition.ref, [duplicate_problem(identity, examples)])
 
-    def _scope(self, table: pa.Table) -> list[Condition]:
+    def _scope(self, snapshot: Snapshot, table: pa.Table) -> list[Condition]:
         """Bounds on the identity columns, within which every row to replace must be.
 
         Rows of a few partitions have bounds for each: where one follows from the other, as days from times, what lies
@@ -242,7 +242,7 @@ class Writer:
         identity = [c for c in self._definition.identity if not _has_no_literal(table.schema.field(c))]
         if not identity:
             return []
-        partitions = [c for c in self._definition.partition_by if c not in identity]
+        partitions = [c for c in snapshot.partition_by if c not in identity]
         with self._engine.session() as session:
             session.register(_INCOMING, table.select([*identity, *partitions]))
             found = session.table(_bounds_sql(identity, partitions))

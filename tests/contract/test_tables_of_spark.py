@@ -1,0 +1,109 @@
+"""Tables that Spark made, as feature groups: read as Spark reads them, and written, or refused by what is not known."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import headrace as hr
+from contract.helpers import Unchanged
+
+ROOT = Path(__file__).parent.parent.parent / "testdata" / "delta"
+TABLES = sorted(path.parent for path in ROOT.glob("*/*/table"))
+UNREAD = {"column_mapping_id": "columnMapping by id", "variant": "variantType"}
+READ = [path for path in TABLES if path.name not in UNREAD]
+# Of the tables that are read, what of their features keeps them from being written.
+UNWRITTEN = {
+    "default_values": "allowColumnDefaults",
+    "deletion_vectors_dropped": "checkpointProtection",
+    "iceberg_compatible": "icebergCompatV2",
+    "identity_column": "identityColumns",
+    "in_commit_timestamps": "inCommitTimestamp",
+    "liquid_clustering": "clustering, domainMetadata",
+    "materialized_partitions": "materializePartitionColumns",
+    "row_tracking": "domainMetadata, rowTracking",
+    "type_widening": "typeWidening(-preview)?",
+    "type_widening_kinds": "typeWidening",
+    "vacuum_protocol_check": "vacuumProtocolCheck",
+}
+
+
+def named(path: Path) -> str:
+    return f"{path.parent.name}-{path.name}"
+
+
+@pytest.fixture
+def table(request, tmp_path) -> Path:
+    """A copy, outside the store."""
+    return Path(shutil.copytree(request.param, tmp_path / request.param.name))
+
+
+def expected(table: Path) -> pa.Table:
+    newest = max((table / "expected").glob("[0-9]*.parquet"), key=lambda path: int(path.stem))
+    return pq.ParquetFile(newest).read()
+
+
+def register(store, table: Path):
+    (key, *_) = expected(table).schema.names
+    return store.register_feature_group("theirs", str(table / "table"), format="delta", primary_key=[key])
+
+
+def rows(found: pa.Table, schema: pa.Schema) -> Counter[str]:
+    return Counter(map(repr, found.cast(schema).to_pylist()))
+
+
+@pytest.mark.parametrize("table", READ, ids=named, indirect=True)
+def test_reads(store, table):
+    wanted, group = expected(table), register(store, table)
+    found = group.read().to_arrow()
+    assert found.schema.names == wanted.schema.names
+    assert rows(found, found.schema) == rows(wanted, found.schema)
+    (key, *_) = found.schema.names
+    keys = wanted[key].to_pylist()
+    for value in dict.fromkeys([*keys[:3], *keys[-3:], max(keys, default=0) + 1]):
+        assert group.read([key], filter=group[key] == value).to_arrow().num_rows == keys.count(value)
+
+
+@pytest.mark.parametrize("table", [p for p in READ if p.name not in UNWRITTEN], ids=named, indirect=True)
+def test_writes(store, table):
+    """A row is put beside theirs, whose newest is as it was, and goes again."""
+    group = register(store, table)
+    before = group.read().to_arrow()
+    (key, *_) = before.schema.names
+    late = max(before[key].to_pylist(), default=0) + 1
+    given = before.slice(before.num_rows - 1) if before.num_rows else before.schema.empty_table()
+    given = pa.Table.from_pylist([{**row, key: late} for row in given.to_pylist() or [{}]], before.schema)
+    assert group.insert(given).rows_inserted == 1
+    assert rows(group.read().to_arrow(), before.schema) == rows(before, before.schema) + rows(
+        given, before.schema
+    )
+    if table.name == "append_only":
+        with Unchanged(group, hr.Unsupported) as refused:
+            group.insert(given)
+        refused.match("is append-only")
+        return
+    assert group.insert(given).rows_updated == 1
+    group.delete(keys=[{key: late}])
+    assert rows(group.read().to_arrow(), before.schema) == rows(before, before.schema)
+
+
+@pytest.mark.parametrize("table", [p for p in READ if p.name in UNWRITTEN], ids=named, indirect=True)
+def test_writes_that_are_refused(store, table):
+    group = register(store, table)
+    given = group.read().to_arrow().slice(0, 1)
+    for mode in ("upsert", "append", "overwrite"):
+        with Unchanged(group, hr.Unsupported) as refused:
+            group.insert(given, mode=mode)
+        refused.match(f"uses {UNWRITTEN[table.name]}, which Headrace does not write")
+
+
+@pytest.mark.parametrize("table", [p for p in TABLES if p.name in UNREAD], ids=named, indirect=True)
+def test_what_is_not_known_is_refused(store, table):
+    with pytest.raises(hr.Unsupported, match=f"uses {UNREAD[table.name]}, which Headrace does not read"):
+        register(store, table)
+    assert store.list_feature_groups() == []
