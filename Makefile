@@ -10,6 +10,7 @@ SYNC := $(UV) sync --quiet --frozen --inexact
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
+SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -46,6 +47,7 @@ $(VENV)/.synced-bench: $(VENV)/.synced
 	@touch $@
 
 # PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
+# Headrace, and what it needs, is what stands in .venv.
 $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Spark needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Spark $* in $(SPARK)/$*"
@@ -54,6 +56,8 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 	@$(UV) pip install --quiet --no-cache --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
 	@mvn --quiet --batch-mode --strict-checksums --file tests/spark/profiles/$*/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
+		>$$($(SPARK)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headrace.pth
 	@touch $@
 
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
@@ -62,8 +66,9 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 test: setup ## the tests that need nothing but Python (minutes)
 	$(PYTEST) -m "not slow"
 
-test-all: test $(VENV)/.synced-bench ## make test, then the slow tests
-	$(PYTEST) -m slow
+# Each version of Spark is started once, by the worker that runs all of its tests.
+test-all: test $(VENV)/.synced-bench $(SPARK_READY) ## make test, then the slow tests, with Spark
+	$(PYTEST) -m slow --dist loadgroup
 
 soak: setup ## the point-in-time property tests with thousands of examples each
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
@@ -89,7 +94,7 @@ check-dist: setup ## install the wheel from dist/ into a new environment and run
 bench: $(VENV)/.synced-bench ## the measurements: make bench WORKLOAD=name
 	$(BIN)/python -m benchmarks $(WORKLOAD)
 
-testdata: setup $(SPARK_PROFILES:%=$(SPARK)/%/.ready) ## make the tables in testdata/ anew, by Spark
+testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
 
 clean: ## remove .venv, .spark, dist/ and the caches

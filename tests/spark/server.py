@@ -1,7 +1,8 @@
 """Runs statements in Spark, for a process that writes them as lines of JSON and reads a line for each.
 
-A line asks for `statements`, and where `into` is given for the rows of the last one as a Parquet file there. The answer
-has the `error`, if there was one. Ends when the input ends.
+A line asks for `statements`. Where `into` is given, the rows of the last one are written as a Parquet file there; where
+`insert` is given, into a feature group of Headrace. The answer has the `result`, and the `error` if there was one. Ends
+when the input ends.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
+from pyspark.sql import SparkSession
 from session import save, start
+
+import headrace as hr
 
 
 def main(folder: Path) -> None:
@@ -21,20 +26,35 @@ def main(folder: Path) -> None:
     session = start(folder)
     print(json.dumps({"version": session.version}), file=answers)
     for line in sys.stdin:
-        asked = json.loads(line)
-        statements, error = asked["statements"], None
+        result, error = None, None
         try:
-            if asked["into"] is not None:
-                last = statements.pop()
-            for statement in statements:
-                session.sql(statement)
-            if asked["into"] is not None:
-                save(session, last, Path(asked["into"]))
+            result = done(session, **json.loads(line))
         except Exception as failure:
             told = [line for line in str(failure).splitlines() if not line.startswith("\t")]
             error = "\n".join([type(failure).__name__, *told])
-        print(json.dumps({"error": error}), file=answers)
+        print(json.dumps({"result": result, "error": error}), file=answers)
     session.stop()
+
+
+def done(
+    session: SparkSession,
+    statements: list[str],
+    into: str | None = None,
+    insert: dict[str, Any] | None = None,
+) -> Any:
+    last = statements.pop() if into or insert else None
+    for statement in statements:
+        session.sql(statement)
+    if into:
+        save(session, last, Path(into))
+    return inserted(session, last, **insert) if insert else None
+
+
+def inserted(session: SparkSession, query: str, target: str, project: str, group: str, mode: str) -> int:
+    """The rows of a query, put into a feature group: how many were new."""
+    target = target if "://" in target else Path(target)
+    with hr.connect(target, project=project) as store:
+        return store.get_feature_group(group).insert(session.sql(query), mode=mode).rows_inserted
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ _SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 # Tables are written as everybody's Spark writes them, with times in INT96, for which these are of no use.

@@ -6,7 +6,9 @@ import itertools
 import json
 import selectors
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,16 +46,21 @@ class Spark:
 
     def run(self, *statements: str) -> None:
         """Raises SparkError."""
-        self._ask(statements, None)
+        self._ask(statements)
 
     def read(self, query: str) -> pa.Table:
         """The rows of a query. Raises SparkError."""
         path = self._folder / f"{next(self._numbers)}.parquet"
-        self._ask([query], path)
+        self._ask([query], into=str(path))
         with pq.ParquetFile(path) as file:
             found = file.read()
         path.unlink()
         return found
+
+    def insert(self, query: str, target: object, project: str, group: str, mode: str = "upsert") -> int:
+        """Insert the rows of a query into a feature group: how many were new. Raises SparkError."""
+        told = {"target": str(target), "project": project, "group": group, "mode": mode}
+        return int(self._ask([query], insert=told))
 
     def stop(self) -> None:
         """The process and its JVM end when their inputs do."""
@@ -65,16 +72,17 @@ class Spark:
             self._process.kill()
             self._process.wait()
 
-    def _ask(self, statements: object, into: Path | None) -> None:
+    def _ask(self, statements: Sequence[str], **asked: object) -> Any:
         assert self._process.stdin is not None
-        asked = {"statements": statements, "into": None if into is None else str(into)}
-        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        line = json.dumps({"statements": statements, **asked})
+        self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
-        error = self._answer(_ANSWER_SECONDS)["error"]
-        if error is not None:
-            raise SparkError(error)
+        answer = self._answer(_ANSWER_SECONDS)
+        if answer["error"] is not None:
+            raise SparkError(answer["error"])
+        return answer["result"]
 
-    def _answer(self, seconds: float) -> dict[str, str | None]:
+    def _answer(self, seconds: float) -> dict[str, Any]:
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
@@ -82,7 +90,7 @@ class Spark:
         if not line:
             self._process.kill()
             raise RuntimeError(f"Spark {self.profile} does not answer: {self._log.read_text()[-5000:]}")
-        answer: dict[str, str | None] = json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
 

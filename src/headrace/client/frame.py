@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import pyarrow as pa
 
 from headrace.client.learned import learned_array
+from headrace.client.spark_frame import from_spark, is_spark
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
 from headrace.model.definition import write_schema
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyspark.sql
 
 Frame: TypeAlias = (
-    "pd.DataFrame | pl.DataFrame | pl.LazyFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader"
-    " | Sequence[Mapping[str, Any]] | Any"
+    "pd.DataFrame | pl.DataFrame | pl.LazyFrame | pyspark.sql.DataFrame | pa.Table | pa.RecordBatch"
+    " | pa.RecordBatchReader | Sequence[Mapping[str, Any]] | Any"
 )
-"""A pandas or polars frame, Arrow data, anything with `__arrow_c_stream__`, or a list of dicts."""
+"""A pandas, polars or Spark frame, Arrow data, anything with `__arrow_c_stream__`, or a list of dicts."""
 
 _Values = TypeVar("_Values")
 _BATCH_ROWS = 65_536
@@ -41,6 +43,8 @@ def to_reader(frame: Frame) -> pa.RecordBatchReader:
         return frame.to_reader(_BATCH_ROWS)
     if _is_pandas(frame):
         return _from_pandas(frame).to_reader(_BATCH_ROWS)
+    if is_spark(frame):
+        return from_spark(frame)
     frame = frame if (collected := _polars(frame)) is None else collected
     if hasattr(frame, "__arrow_c_stream__"):
         try:
@@ -51,7 +55,7 @@ def to_reader(frame: Frame) -> pa.RecordBatchReader:
         return _from_rows(frame).to_reader(_BATCH_ROWS)
     raise InvalidArgument(
         f"a {type(frame).__name__} is no frame",
-        hint="give pandas, polars, Arrow data, anything with __arrow_c_stream__, or a list of dicts",
+        hint="give pandas, polars, Spark, Arrow data, anything with __arrow_c_stream__, or a list of dicts",
     )
 
 

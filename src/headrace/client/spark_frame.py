@@ -1,0 +1,64 @@
+"""Spark data frames as Arrow, made where the rows are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeGuard
+
+import pyarrow as pa
+
+from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CLASSES = (("pyspark.sql", "DataFrame"), ("pyspark.sql.connect.dataframe", "DataFrame"))
+
+
+def is_spark(frame: object) -> TypeGuard[DataFrame]:
+    """Whether it is a data frame of Spark, or of Spark Connect."""
+    found = [getattr(sys.modules.get(module), name, None) for module, name in _CLASSES]
+    return isinstance(frame, tuple(kind for kind in found if kind is not None))
+
+
+def from_spark(frame: DataFrame) -> pa.RecordBatchReader:
+    """The rows as Spark computes them, partition by partition; two are held at most.
+
+    Raises:
+        InvalidArgument: a streaming frame. NameClash: columns of one name. SchemaMismatch: columns of types that Arrow
+            does not have.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if frame.isStreaming:
+        raise InvalidArgument(
+            "a streaming Spark frame has no end", hint="write its batches, with foreachBatch and insert"
+        )
+    if len(set(frame.columns)) < len(frame.columns):
+        raise NameClash("two columns of a Spark frame have the same name", hint="rename one of them")
+    try:
+        schema: pa.Schema = to_arrow_schema(frame.schema)
+    except PySparkException as error:
+        raise SchemaMismatch(f"a column of a Spark frame has no Arrow type: {error}") from None
+    return pa.RecordBatchReader.from_batches(schema, _batches(frame, schema))
+
+
+def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for row in frame.mapInArrow(_serialised(), "batch binary").toLocalIterator(prefetchPartitions=True):
+        with pa.ipc.open_stream(row.batch) as stream:
+            # The zone of times is that of the session, and their instants are the same.
+            yield from (batch.cast(schema) for batch in stream)
+
+
+def _serialised() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    # A function in a function is sent to Spark's workers itself, and not as a name in a package that they may not have.
+    def serialised(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
+
+    return serialised
