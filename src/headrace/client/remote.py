@@ -8,6 +8,7 @@ import uuid
 import weakref
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from headrace import protocol
 from headrace.calls import Calls, counted
 from headrace.client.address import Address, diagnose
 from headrace.client.mapped import mapped_rows
+from headrace.client.packed import packed_rows
 from headrace.errors import (
     Cancelled,
     HeadraceError,
@@ -206,6 +208,10 @@ class RemoteBackend:
         mapped = mapped_rows(prepared)
         if mapped is not None:
             return mapped
+        if prepared.packed:
+            unpacked = packed_rows(prepared, partial(self._pieces, prepared))
+            if unpacked is not None:
+                return unpacked
         if spine is not None:
             return self.stream(prepared, spine).read_all()
         if len(prepared.tickets) == 1:
@@ -246,6 +252,14 @@ class RemoteBackend:
     def _fetch(self, ticket: bytes, client: fl.FlightClient) -> pa.Table:
         with self._call(None) as options:
             return client.do_get(fl.Ticket(ticket), options).read_all()
+
+    def _pieces(self, prepared: Prepared, number: int) -> Iterator[memoryview]:
+        """The bytes of a file that holds rows of a read."""
+        ticket = fl.Ticket(protocol.encode(protocol.FileCommand(prepared, number)))
+        with self._call(None) as options:
+            for batch in _chunks(self._client.do_get(ticket, options)):
+                for piece in batch.column(0):
+                    yield memoryview(piece.as_buffer())
 
     def _batches(self, prepared: Prepared, spine: pa.Table | None) -> Generator[pa.RecordBatch, None, None]:
         if spine is not None:

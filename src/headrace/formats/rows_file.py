@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _ROW_GROUP_ROWS = 131_072
+_FIRST_ROWS = 16_384
+# A large batch costs less to read and to send than several small ones.
+_BATCH_BYTES = 16 << 20
+_PIECE_BYTES = 1 << 20
 _CSV_BLOCK_BYTES = 16 << 20
 _MOST_CSV_BLOCK_BYTES = 2**31 - 1
 
@@ -96,7 +100,7 @@ class RowsFiles:
 
     def table(self) -> pa.Table:
         """All rows; those of Arrow files are mapped into memory, and numbers not read before they are used."""
-        self._check()
+        _check_sizes(self._files)
         tables = []
         for file in self._files:
             with _reading(file.path):
@@ -106,29 +110,17 @@ class RowsFiles:
                 tables.append(rows)
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
-    def batches(self, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows in batches of at most so many, with little more than one in memory."""
-        self._check()
+    def batches(self, batch_bytes: int = _BATCH_BYTES) -> Iterator[pa.RecordBatch]:
+        """The rows in batches of about so many bytes, with little more than one in memory."""
+        _check_sizes(self._files)
         for file in self._files:
             with _reading(file.path):
                 rows = 0
-                for batch in self._stream(file.path, batch_rows):
+                for batch in self._stream(file.path, batch_bytes):
                     fitted = self._fitted(pa.Table.from_batches([batch]))
-                    yield from fitted.to_batches(batch_rows)
+                    yield from fitted.to_batches(_rows_in(batch_bytes, fitted))
                     rows += batch.num_rows
                 _check_rows(file, rows)
-
-    def _check(self) -> None:
-        for file in self._files:
-            with stored(file.path):
-                try:
-                    found = os.stat(file.path).st_size
-                except FileNotFoundError:
-                    raise CorruptTable(f"{file.path} is lost: it is not there") from None
-            if found != file.size_bytes:
-                raise CorruptTable(
-                    f"{file.path} was written with {file.size_bytes} bytes, and now has {found}"
-                )
 
     def _read(self, path: str) -> pa.Table:
         if self._form == "parquet":
@@ -140,9 +132,13 @@ class RowsFiles:
         rows.validate(full=True)
         return rows
 
-    def _stream(self, path: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    def _stream(self, path: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
-            yield from _parquet(path).iter_batches(batch_rows, columns=self._columns)
+            file, rows = _parquet(path), _FIRST_ROWS
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(rows, [group], self._columns):
+                    rows = _rows_in(batch_bytes, batch)
+                    yield batch
         elif self._form == "csv":
             yield from self._csv(path)
         else:
@@ -177,6 +173,25 @@ class RowsFiles:
         return pa.table(columns, schema=self.schema)
 
 
+def pieces(file: StoredFile) -> Iterator[pa.Buffer]:
+    """The bytes of a file. Raises CorruptTable if it is not there, or has not as many as were written."""
+    _check_sizes([file])
+    with _reading(file.path), pa.OSFile(file.path) as source:
+        while (piece := source.read_buffer(_PIECE_BYTES)).size:
+            yield piece
+
+
+def _check_sizes(files: Sequence[StoredFile]) -> None:
+    for file in files:
+        with stored(file.path):
+            try:
+                found = os.stat(file.path).st_size
+            except FileNotFoundError:
+                raise CorruptTable(f"{file.path} is lost: it is not there") from None
+        if found != file.size_bytes:
+            raise CorruptTable(f"{file.path} was written with {file.size_bytes} bytes, and now has {found}")
+
+
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
     """Turns what Arrow says of a damaged file into an error of ours."""
@@ -184,6 +199,12 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise CorruptTable(f"{path} cannot be read: {error}") from error
+
+
+def _rows_in(size_bytes: int, like: pa.Table | pa.RecordBatch) -> int:
+    """How many rows like these take so many bytes."""
+    each = int(like.nbytes) / max(1, like.num_rows)
+    return max(1, int(size_bytes / max(each, 1 / 8)))
 
 
 def _check_rows(file: StoredFile, found: int) -> None:

@@ -143,7 +143,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `features` and `labels` are the columns of `.xy()`, in its order. `tickets` are what a service asks for to
     run it, one for each of its streams; an embedded store needs none. `warnings` are for the user. `mapped` are the
-    Arrow files that hold exactly these rows, for a caller on the same machine: each bears `key` in its schema.
+    Arrow files that hold exactly these rows, for a caller on the same machine: each bears `key` in its schema. `packed`
+    are the rows of each of the Parquet files that hold exactly these, which a service sends as they are.
     """
 
     request: ReadRequest
@@ -154,6 +155,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     tickets: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
     mapped: tuple[str, ...] = ()
+    packed: tuple[int, ...] = ()
     key: str = ""
 
 
