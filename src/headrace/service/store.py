@@ -147,7 +147,9 @@ class ProjectStore:
         try:
             if stored is not None:
                 # Before its group, so that nobody finds a group without the schema that it was declared with.
-                self._store.log(definition).create(stored, definition.partition_by, definition.change_feed)
+                self._store.log(definition).writer.create(
+                    stored, definition.partition_by, definition.change_feed
+                )
             made = self._store.registry.create_group(self._project, definition)
         except OutcomeUnknown:
             raise

@@ -46,19 +46,19 @@ class Upserting:
         keys = self._definition.identity or tuple(rows.column_names)
         write = Write(write_id, keys, unique, snapshot.version)
         if not updated:
-            return attempt(log, write, lambda: log.append(rows.to_reader(), write))
+            return attempt(log, write, lambda: log.writer.append(rows.to_reader(), write))
         if few is not None:
             size = min(max(snapshot.size_bytes // _FILES, _LEAST_FILE_BYTES), _MOST_FILE_BYTES)
             write.updated, write.deleted = updated, replaced - updated
-            return attempt(log, write, lambda: log.exchange(rows.to_reader(), write, few, size))
+            return attempt(log, write, lambda: log.writer.exchange(rows.to_reader(), write, few, size))
         scope = [*scope, *self._partitions(snapshot, scope)]
         text = " AND ".join(
             condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
         )
         if unique:
-            return attempt(log, write, lambda: log.merge(rows.to_reader(), write, text or None))
+            return attempt(log, write, lambda: log.writer.merge(rows.to_reader(), write, text or None))
         write.updated = updated
-        return attempt(log, write, lambda: log.replace(_twice(rows), write, text or None, _MARK))
+        return attempt(log, write, lambda: log.writer.replace(_twice(rows), write, text or None, _MARK))
 
     def _chosen(self) -> str | None:
         """SQL for the identities of few rows; None where they are many, or have no literals."""

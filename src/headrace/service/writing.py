@@ -102,7 +102,9 @@ class Writer:
             return self._start(table, write_id, unique=None)
         self._check_columns(snapshot, table)
         write = Write(write_id, self._definition.primary_key, unique=None)
-        return attempt(self._log, write, lambda: self._log.append(table.to_reader(), write), snapshot.version)
+        return attempt(
+            self._log, write, lambda: self._log.writer.append(table.to_reader(), write), snapshot.version
+        )
 
     def _commit(self, once: Callable[[Snapshot | None], Commit | None]) -> Commit:
         """Try alone among the writers of this process."""
@@ -131,7 +133,7 @@ class Writer:
             upserting = Upserting(self._definition, self._log, self._engine, table)
             return upserting.once(snapshot, write_id)
         write = Write(write_id, self._definition.primary_key, True, snapshot.version, deleted=snapshot.rows)
-        return attempt(self._log, write, lambda: self._log.overwrite(table.to_reader(), write))
+        return attempt(self._log, write, lambda: self._log.writer.overwrite(table.to_reader(), write))
 
     def _overwrite_where(self, table: pa.Table, condition: Condition, write_id: str) -> Commit:
         bound = coerce(condition, lambda ref: table.schema.field(ref.name).type)
@@ -155,7 +157,9 @@ class Writer:
     def _start(self, table: pa.Table, write_id: str, unique: bool | None) -> Commit | None:
         d, log = self._definition, self._log
         write = Write(write_id, d.primary_key, unique)
-        return attempt(log, write, lambda: log.start(table.to_reader(), write, d.partition_by, d.change_feed))
+        return attempt(
+            log, write, lambda: log.writer.start(table.to_reader(), write, d.partition_by, d.change_feed)
+        )
 
     def _check_columns(self, snapshot: Snapshot, table: pa.Table) -> None:
         if not snapshot.schema.equals(table.schema):
@@ -197,7 +201,9 @@ class Writer:
                 return nothing(-1 if snapshot is None else snapshot.version)
             exact = [c for c in columns if c not in identity]
             write = Write(write_id, identity, snapshot.unique, snapshot.version)
-            return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, exact))
+            return attempt(
+                self._log, write, lambda: self._log.writer.remove(victims.to_reader(), write, exact)
+            )
         finally:
             spool.close()
 
@@ -213,7 +219,7 @@ class Writer:
         if victims.num_rows == 0:
             return nothing(-1 if snapshot is None else snapshot.version)
         write = Write(write_id, tuple(keys.column_names), snapshot.unique, snapshot.version)
-        return attempt(self._log, write, lambda: self._log.remove(victims.to_reader(), write, []))
+        return attempt(self._log, write, lambda: self._log.writer.remove(victims.to_reader(), write, []))
 
     def _restore_once(self, newest: Snapshot | None, snapshot: int, write_id: str) -> Commit | None:
         wanted = self._log.whole_at(snapshot)
@@ -221,7 +227,7 @@ class Writer:
         if wanted.version == newest.version:
             return nothing(newest.version)
         write = Write(write_id, self._definition.identity, wanted.unique, newest.version)
-        return attempt(self._log, write, lambda: self._log.restore(snapshot, write))
+        return attempt(self._log, write, lambda: self._log.writer.restore(snapshot, write))
 
     def _add_once(self, snapshot: Snapshot | None, wanted: pa.Schema, write_id: str) -> Commit | None:
         d, log = self._definition, self._log
@@ -236,7 +242,7 @@ class Writer:
         write = Write(write_id, d.identity, snapshot.unique, snapshot.version)
         if not widened(snapshot.schema, schema):
             added = pa.schema([f for f in schema if f.name not in snapshot.schema.names])
-            return attempt(log, write, lambda: log.add_columns(added, write))
+            return attempt(log, write, lambda: log.writer.add_columns(added, write))
         # Formats other than ours read a file in the types that it was written in, so that all are written anew.
         write.widened = True
         relation = dataclasses.replace(snapshot, schema=schema).relation()
@@ -247,6 +253,8 @@ class Writer:
                 for batch in session.stream(f"SELECT {names} FROM {relation}", BATCH_ROWS):
                     spool.add(batch.cast(schema))
             rows = spool.table(schema)
-            return attempt(log, write, lambda: log.rewrite(rows.to_reader(), write, snapshot.partition_by))
+            return attempt(
+                log, write, lambda: log.writer.rewrite(rows.to_reader(), write, snapshot.partition_by)
+            )
         finally:
             spool.close()
