@@ -10,8 +10,9 @@ from headrace.config import TLS, StoreConfig
 from headrace.errors import InvalidArgument, Unavailable
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
+from headrace.service.project import ProjectStore
 from headrace.service.server import Server
-from headrace.service.store import ProjectStore, Store
+from headrace.service.store import Store
 
 
 class Embedded(ProjectStore):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import headrace as hr
 from contract.cases import ODD_NAMES, PLAIN_NAMES, Chooser, Stored, condition_on, group_of
 from contract.driver import column_of, plain, write
-from headrace.service import writing
+from headrace.service import upserting
 from reference.condition import Condition, holds
 from reference.point_in_time import Ambiguous, latest
 from reference.table import Table
@@ -99,7 +99,7 @@ def compare(result: hr.Result, rows: list[dict[str, Any]], columns: list[str]) -
 @hypothesis.settings(max_examples=max(EXAMPLES // 4, 50))
 @hypothesis.given(histories(), st.sampled_from([0, 100]))
 def test_tables_hold_what_was_written(embedded_store, history: History, few: int):
-    with mock.patch.object(writing, "_FEW_ROWS", few):  # merged or exchanged
+    with mock.patch.object(upserting, "_FEW_ROWS", few):  # merged or exchanged
         check(embedded_store, history)
 
 

@@ -6,7 +6,6 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -23,13 +22,13 @@ TWICE = pa.table({"id": [1, 1]})
 @pytest.fixture
 def log(tmp_path):
     log = DeltaLog(str(tmp_path / "t"), {})
-    log.create(ROWS.schema, [], change_feed=False)
+    log.writer.create(ROWS.schema, [], change_feed=False)
     return log
 
 
 def append(log, name, rows=ROWS, unique=None):
     write = Write(name, ("id",), unique)
-    return attempt(log, write, lambda: log.append(rows, write))
+    return attempt(log, write, lambda: log.writer.append(rows, write))
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def late(monkeypatch):
 def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
     other = DeltaLog(str(tmp_path / "t"), {})
     log.newest()
-    late.act = lambda: other.append(ROWS, Write("other", ("id",), None))
+    late.act = lambda: other.writer.append(ROWS, Write("other", ("id",), None))
     assert append(log, "mine").snapshot == 1
     assert log.committed("other").snapshot == 2
     assert log.committed("mine").snapshot == 1
@@ -63,7 +62,7 @@ def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
 def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
     append(log, "first")
     other = DeltaLog(str(tmp_path / "t"), {})
-    late.act = lambda: other.append(ROWS, Write("other", ("id",), None))
+    late.act = lambda: other.writer.append(ROWS, Write("other", ("id",), None))
     assert [commit.snapshot for commit in DeltaLog(str(tmp_path / "t"), {}).history(None)] == [2, 1, 0]
 
 
@@ -71,7 +70,7 @@ def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
     append(log, "first", TWICE)
     other = DeltaLog(str(tmp_path / "t"), {})
     write = Write("second", ("id",), unique=True)
-    late.act = lambda: other.overwrite(ROWS, write)
+    late.act = lambda: other.writer.overwrite(ROWS, write)
     newest = log.newest()
     assert (newest.version, newest.unique) in [(1, None), (2, True)]
     assert log.at(1).unique is None
@@ -92,12 +91,12 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
 
     def rows():
         with ThreadPoolExecutor(1) as aside:
-            aside.submit(other.start, TWICE, Write("other", ("id",), None), [], False).result()
+            aside.submit(other.writer.start, TWICE, Write("other", ("id",), None), [], False).result()
         yield from ROWS.to_batches()
 
     write = Write("one", ("id",), unique=True)
     reader = pa.RecordBatchReader.from_batches(ROWS.schema, rows())
-    assert attempt(one, write, lambda: one.start(reader, write, [], change_feed=False)) is None
+    assert attempt(one, write, lambda: one.writer.start(reader, write, [], change_feed=False)) is None
     newest = DeltaLog(one.uri, {}).newest()
     assert (newest.version, newest.rows, newest.unique) == (0, 2, None)
 
@@ -105,7 +104,7 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
 def test_a_table_that_is_there_by_now_is_not_damaged(log):
     """It was decided to make it while it was not."""
     write = Write("late", ("id",), unique=True)
-    assert attempt(log, write, lambda: log.start(ROWS, write, [], change_feed=False)) is None
+    assert attempt(log, write, lambda: log.writer.start(ROWS, write, [], change_feed=False)) is None
 
 
 def test_a_log_that_is_mended_is_read_again(log, tmp_path):
@@ -148,19 +147,3 @@ def test_a_write_whose_entry_lost_its_text_is_not_done_again(log, tmp_path):
     (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").write_text("")
     with pytest.raises(CorruptTable, match="is empty"):
         log.committed(f"{WRITE_PREFIX}k1")
-
-
-def test_row_groups_are_small(log, tmp_path):
-    """A reader holds one for each of its threads, whatever wrote it."""
-    many = pa.table({"id": range(300_000)})
-    append(log, "first", many)
-    base = log.newest().version
-    merge = Write("second", ("id",), True, base)
-    attempt(log, merge, lambda: log.merge(many.slice(1), merge, None))
-    overwrite = Write("third", ("id",), True, base + 1)
-    attempt(log, overwrite, lambda: log.overwrite(many, overwrite))
-    written = [pq.ParquetFile(path).metadata for path in (tmp_path / "t").glob("*.parquet")]
-    groups = [m.row_group(i) for m in written for i in range(m.num_row_groups)]
-    assert len(groups) == 9
-    assert max(g.num_rows for g in groups) <= 131_072
-    assert {g.column(0).compression for g in groups} == {"SNAPPY"}

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 import headrace as hr
-from headrace.formats.delta import DeltaLog
+from headrace.formats.delta_writer import DeltaWriter
 from headrace.registry.registry import Registry
 from headrace.service import dataset_writing
 from headrace.storage.local import LocalStorage
@@ -76,9 +76,9 @@ STEPS: dict[str, tuple[Any, str]] = {
     "the removal from the registry": (Registry, "delete_dataset"),
     "the removal of the view": (Registry, "delete_view"),
     "the removal of the files": (LocalStorage, "remove"),
-    "the compaction": (DeltaLog, "compact"),
-    "the vacuum": (DeltaLog, "vacuum"),
-    "the restore": (DeltaLog, "restore"),
+    "the compaction": (DeltaWriter, "compact"),
+    "the vacuum": (DeltaWriter, "vacuum"),
+    "the restore": (DeltaWriter, "restore"),
 }
 """Functions before and after which a process may be made to die."""
 

@@ -16,7 +16,8 @@ import headrace as hr
 from headrace.config import store_config
 from headrace.model.dataset import DatasetDefinition, Split
 from headrace.model.request import ReadRequest
-from headrace.service.store import ProjectStore, Store
+from headrace.service.project import ProjectStore
+from headrace.service.store import Store
 
 ROWS = pa.table(
     {"id": range(100), "at": pa.array(range(100), pa.timestamp("us", "UTC")), "value": [0.5] * 100}

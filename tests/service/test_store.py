@@ -11,6 +11,7 @@ import pytest
 import headrace as hr
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
+from headrace.formats.delta_writer import DeltaWriter
 from headrace.registry.registry import Registry
 
 SCHEMA = pa.schema({"id": pa.int64()})
@@ -30,11 +31,11 @@ def store(root: Path) -> Iterator[hr.FeatureStore]:
 def test_a_table_that_cannot_be_made_leaves_nothing(
     store: hr.FeatureStore, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def create(log: DeltaLog, *_: object) -> None:
-        (Path(log.uri) / "_delta_log").mkdir(parents=True)
+    def create(writer: DeltaWriter, *_: object) -> None:
+        (Path(writer.uri) / "_delta_log").mkdir(parents=True)
         raise hr.LimitExceeded("no space is left")
 
-    monkeypatch.setattr(DeltaLog, "create", create)
+    monkeypatch.setattr(DeltaWriter, "create", create)
     with pytest.raises(hr.LimitExceeded):
         store.create_feature_group("g", primary_key=["id"], schema=SCHEMA)
     assert list((root / "default").iterdir()) == []

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import get_args
 
 import pyarrow as pa
 
 from headrace.client.frame import Frame, to_reader, to_table
+from headrace.client.group_handle import GroupHandle
 from headrace.client.query import On, Query, check_limit, check_names, check_snapshot, pin
 from headrace.client.result import Result, prepare
 from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, UnknownColumn
-from headrace.model.definition import Commit, Group
+from headrace.model.definition import Commit
 from headrace.model.detail import TableDetail
-from headrace.model.duration import UNLIMITED, Duration, Time
-from headrace.model.expression import Column, Condition, Ref
+from headrace.model.duration import Duration, Time
+from headrace.model.expression import Column, Condition
 from headrace.model.feed import FEED_FIELDS
 from headrace.model.name import check_tags
 from headrace.model.query import How, Select, Source
@@ -24,120 +24,14 @@ from headrace.model.query import Query as QueryModel
 from headrace.model.request import ReadRequest
 from headrace.model.text import check_text
 from headrace.model.write_key import check_write_key, passing_key
-from headrace.protocol import Backend, InsertMode
+from headrace.protocol import InsertMode
 
 
-class FeatureGroup:
+class FeatureGroup(GroupHandle):
     """A stored, versioned table. The handle holds no rows: each read sees the newest commit.
 
     `group["column"]` is a column for filters; `group.column` too, where no method has that name.
     """
-
-    def __init__(self, backend: Backend, group: Group) -> None:
-        self._backend = backend
-        self._group = group
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._group.definition.name
-
-    @property
-    def version(self) -> int:
-        """Its version."""
-        return self._group.definition.version
-
-    @property
-    def schema(self) -> pa.Schema | None:
-        """The columns; None before the first insert, which sets them."""
-        return self._refresh().schema
-
-    @property
-    def primary_key(self) -> tuple[str, ...]:
-        """The columns that name the entity."""
-        return self._group.definition.primary_key
-
-    @property
-    def event_time(self) -> str | None:
-        """The column that says from when on a row is true, if there is one."""
-        return self._group.definition.event_time
-
-    @property
-    def created_time(self) -> str | None:
-        """The column that says when a row was recorded, if there is one."""
-        return self._group.definition.created_time
-
-    @property
-    def ttl(self) -> timedelta | None:
-        """The age beyond which a row is not used; None is unlimited."""
-        micros = self._group.definition.ttl
-        return None if micros is None or micros == UNLIMITED else timedelta(microseconds=micros)
-
-    @property
-    def min_age(self) -> timedelta | None:
-        """The age below which a row is not yet used, if one was declared."""
-        micros = self._group.definition.min_age
-        return None if micros is None else timedelta(microseconds=micros)
-
-    @property
-    def tie_breaker(self) -> str | None:
-        """The column whose largest value wins among rows alike in key and times, if there is one."""
-        return self._group.definition.tie_breaker
-
-    @property
-    def event_time_unit(self) -> str | None:
-        """What whole numbers in its event time count since 1970, if it was declared: "s", "ms", "us" or "ns"."""
-        return self._group.definition.event_time_unit
-
-    @property
-    def partition_by(self) -> tuple[str, ...]:
-        """The columns by which its files are laid out."""
-        return self._group.definition.partition_by
-
-    @property
-    def change_feed(self) -> bool:
-        """Whether it keeps what each commit changed."""
-        return self._group.definition.change_feed
-
-    @property
-    def location(self) -> str:
-        """Where its table lies: a path on the machine that holds the store."""
-        return self._group.definition.location
-
-    @property
-    def format(self) -> str:
-        """Of its table."""
-        return self._group.definition.format
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """A copy of its tags."""
-        return dict(self._group.definition.tags)
-
-    @property
-    def description(self) -> str:
-        """What it was declared to hold."""
-        return self._group.definition.description
-
-    def __getitem__(self, name: str) -> Column:
-        schema = self._current().schema
-        if schema is not None and name not in schema.names:
-            schema = self._refresh().schema  # it may have been added since
-        if schema is not None and name not in schema.names:
-            raise UnknownColumn(
-                f"feature group {self._ref} has no column {name!r}",
-                hint=f"it has {', '.join(schema.names[:20])}",
-            )
-        return Column(Ref(name, self._ref))
-
-    def __getattr__(self, name: str) -> Column:
-        if not name.startswith("_"):
-            schema = self._refresh().schema
-            if schema is not None and name in schema.names:
-                return self[name]
-            columns = f"its columns are {', '.join(schema.names[:20])}" if schema else "it has no columns yet"
-            raise AttributeError(f"{type(self).__name__} has no attribute or column {name!r}; {columns}")
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def insert(
         self,
@@ -391,10 +285,6 @@ class FeatureGroup:
         check_tags({name: "" if value is None else value for name, value in dict(tags).items()})
         self._group = self._backend.set_group_tags(self.name, self.version, dict(tags))
 
-    @property
-    def _ref(self) -> str:
-        return self._group.definition.ref
-
     def _condition(self, given: Column) -> Condition:
         """A filter that chooses rows to change, checked as one that chooses rows to read."""
         if not isinstance(given, Column):
@@ -402,14 +292,6 @@ class FeatureGroup:
                 f"filter takes a condition, not {given!r}", hint='such as group["column"] > 0'
             )
         return self.select().filter(given)._resolved.root.filters[0].condition
-
-    def _refresh(self) -> Group:
-        self._group = self._backend.get_group(self.name, self.version)
-        return self._group
-
-    def _current(self) -> Group:
-        """The group, asked for again while it has no schema: somebody else may have inserted first."""
-        return self._refresh() if self._group.schema is None else self._group
 
     def _query(self, *steps: Select) -> Query:
         model, known = QueryModel(Source(self._ref), steps), self._current()

@@ -57,7 +57,7 @@ def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, befor
     """As `attempt`, for a compaction: its name is in its entry alone, and it may find nothing to do."""
     failure: Exception | None = None
     try:
-        if not log.compact(zorder, write):
+        if not log.writer.compact(zorder, write):
             return nothing(before)
     except Exception as error:
         failure = error

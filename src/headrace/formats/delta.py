@@ -1,4 +1,4 @@
-"""Delta tables: snapshots for reading, atomic commits for writing, through the stock `deltalake` wheel.
+"""Delta tables: their snapshots, and what their logs tell of commits, through the stock `deltalake` wheel.
 
 Source: the Delta Lake protocol (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
 """
@@ -8,61 +8,28 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable, WriterProperties, write_deltalake
-from deltalake import Schema as DeltaSchema
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from headrace.errors import Conflict, CorruptTable, SnapshotNotFound
+from headrace.errors import CorruptTable, SnapshotNotFound
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import (
-    check_entries,
-    follow,
-    has_entries,
-    lost_file,
-    stamp,
-)
+from headrace.formats.delta_entry import check_entries, follow, has_entries, lost_file, stamp
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
 from headrace.formats.delta_history import DeltaHistory, Entry
-from headrace.formats.delta_protocol import check_vacuumable, check_writable
 from headrace.formats.delta_snapshot import snapshot_of
-from headrace.formats.delta_write import (
-    SAME_ROWS,
-    UNIQUE,
-    Write,
-    properties,
-    unsliced,
-)
+from headrace.formats.delta_write import SAME_ROWS, UNIQUE
+from headrace.formats.delta_writer import DeltaWriter
 from headrace.formats.feed import Feed
 from headrace.model.definition import Commit
-from headrace.model.expression_sql import identifier
 
 _KEPT_SNAPSHOTS = 8
-COMPACTED_BYTES = 100 << 20
-"""The size of the files that a compaction makes."""
 _MOST_UPKEEP = 8
 """Commits in a row that change no row, behind which is looked for what the last other one says of the rows."""
-
-# Training datasets are recomputed from snapshots however old, so that no entry of the log may expire.
-_PROPERTIES = {
-    "delta.setTransactionRetentionDuration": "interval 7 days",
-    "delta.enableExpiredLogCleanup": "false",
-}
-# A reader holds a row group for each of its threads: those of the wheel's own size, a million rows, take hundreds of
-# megabytes, and leave threads without work where a table has few of them. A dictionary of values that hardly repeat
-# costs more to make and to read than it saves, and whoever wants one row decodes a page.
-_FILES = WriterProperties(
-    max_row_group_size=131_072,
-    data_page_row_count_limit=4_096,
-    dictionary_page_size_limit=128 << 10,
-    compression="SNAPPY",
-)
 
 
 class DeltaLog:
@@ -70,6 +37,7 @@ class DeltaLog:
 
     def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
         self.uri = uri
+        self.writer = DeltaWriter(uri, storage_options)
         self._options = dict(storage_options)
         self._table: DeltaTable | None = None
         self._newest: Snapshot | None = None
@@ -210,166 +178,6 @@ class DeltaLog:
                 return found
         return []
 
-    def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
-        """Make an empty table; no error if one is there already."""
-        with translated(self.uri):
-            DeltaTable.create(
-                self.uri,
-                schema,
-                mode="ignore",
-                partition_by=list(partition_by) or None,
-                configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
-                storage_options=self._options,
-            )
-
-    def start(self, rows: Any, write: Write, partition_by: Iterable[str], change_feed: bool) -> None:
-        """Make the table with its first rows, in one commit; fails if it is there already."""
-        write_deltalake(
-            self.uri,
-            unsliced(rows),
-            mode="error",
-            partition_by=list(partition_by) or None,
-            configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
-            storage_options=self._options,
-            commit_properties=properties(write, first=True),
-            writer_properties=_FILES,
-        )
-
-    def append(self, rows: Any, write: Write) -> None:
-        """Add rows. With `write.base`, only if nothing was committed since that snapshot."""
-        write_deltalake(
-            self._base(write, removes=False),
-            unsliced(rows),
-            mode="append",
-            commit_properties=properties(write),
-            writer_properties=_FILES,
-        )
-
-    def overwrite(self, rows: Any, write: Write) -> None:
-        """Replace all rows."""
-        write_deltalake(
-            self._base(write),
-            unsliced(rows),
-            mode="overwrite",
-            commit_properties=properties(write),
-            writer_properties=_FILES,
-        )
-
-    def exchange(self, rows: Any, write: Write, out: str, file_bytes: int | None = None) -> None:
-        """Take out the rows for which the SQL condition `out` is true, and put `rows` in, which it must fit, too.
-
-        Other than by a merge, which writes what it touches as one file, files stay of `file_bytes` where that is given.
-        """
-        write_deltalake(
-            self._base(write),
-            unsliced(rows),
-            mode="overwrite",
-            predicate=out,
-            target_file_size=file_bytes,
-            commit_properties=properties(write),
-            writer_properties=_FILES,
-        )
-
-    def merge(self, rows: Any, write: Write, scope: str | None) -> None:
-        """Replace the rows whose identity is in `rows`, add the others. `scope` bounds the rows to replace."""
-        self._merger(
-            rows, write, write.keys, scope
-        ).when_matched_update_all().when_not_matched_insert_all().execute()
-
-    def replace(
-        self, rows: Any, write: Write, scope: str | None, mark: str, exact: Iterable[str] = ()
-    ) -> None:
-        """Delete the rows of the identities that are marked true in `rows`, and insert those that are marked false.
-
-        So several rows of one identity give way to one. Deleted are only those that are alike in the `exact` columns.
-        """
-        columns = {identifier(c): f"s.{identifier(c)}" for c in rows.schema.names if c != mark}
-        alike = [_alike(rows.schema.field(c)) for c in exact]
-        deletes = " AND ".join([f"s.{identifier(mark)}", *([scope] if scope else []), *alike])
-        merger = self._merger(rows, write, write.keys, deletes)
-        merger.when_matched_delete().when_not_matched_insert(columns, f"NOT s.{identifier(mark)}").execute()
-
-    def remove(self, rows: Any, write: Write, exact: Iterable[str]) -> None:
-        """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
-        alike = " AND ".join(_alike(rows.schema.field(c)) for c in exact)
-        self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
-
-    def add_columns(self, fields: pa.Schema, write: Write) -> None:
-        """Add columns, which are null in every row that there is."""
-        self._base(write, removes=False, restructures=True).alter.add_columns(
-            list(DeltaSchema.from_arrow(fields).fields), commit_properties=properties(write)
-        )
-
-    def rewrite(self, rows: Any, write: Write, partition_by: Iterable[str]) -> None:
-        """Replace all rows, and the columns by those of `rows`."""
-        write_deltalake(
-            self._base(write, restructures=True),
-            unsliced(rows),
-            mode="overwrite",
-            schema_mode="overwrite",
-            partition_by=list(partition_by) or None,
-            commit_properties=properties(write),
-            writer_properties=_FILES,
-        )
-
-    def restore(self, snapshot: int, write: Write) -> None:
-        """Make the table what it was at a snapshot."""
-        self._base(write).restore(snapshot, commit_properties=properties(write))
-
-    def compact(self, zorder: Sequence[str], write: Write) -> bool:
-        """Put the rows of small files into large ones. False if there are none.
-
-        The wheel keeps the write's name in the entry alone, so that `committed` does not know it.
-        """
-        optimizer = self._base(write, removes=False, restructures=True).optimize
-        options = {
-            "target_size": COMPACTED_BYTES,
-            "writer_properties": _FILES,
-            "commit_properties": properties(write),
-        }
-        done = optimizer.z_order(zorder, **options) if zorder else optimizer.compact(**options)
-        return bool(done["numFilesRemoved"])
-
-    def vacuum(self, retention_hours: int, dry_run: bool, keep: Sequence[int], full: bool) -> list[str]:
-        """Remove files that no snapshot of the last hours needs; those of the snapshots to `keep` stay.
-
-        With `full`, all files that the log does not name go as well, such as those of writes that were never committed.
-        """
-        with translated(self.uri):
-            table = DeltaTable(self.uri, storage_options=self._options)
-            check_vacuumable(table, self.uri)
-            gone: list[str] = table.vacuum(
-                retention_hours,
-                dry_run,
-                enforce_retention_duration=False,
-                full=full,
-                keep_versions=list(keep) or None,
-            )
-            # Of files that an earlier vacuum has removed it tells again, and by whole paths where it misses them.
-            return sorted(p for p in gone if (Path(self.uri, p).exists() if dry_run else p[:1] != "/"))
-
-    def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
-        tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
-        return self._base(write).merge(
-            unsliced(rows),
-            " AND ".join([*tests, *([extra] if extra else [])]) or "true",
-            source_alias="s",
-            target_alias="t",
-            commit_properties=properties(write),
-            writer_properties=_FILES,
-        )
-
-    def _base(self, write: Write, *, removes: bool = True, restructures: bool = False) -> DeltaTable:
-        # A handle of its own: a failed write may leave one between two versions.
-        table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
-        if table.transaction_version(write.write_id) is not None:
-            # The wheel refuses a second commit only beside the first, not after it.
-            raise Conflict(
-                f"write {write.write_id} is in the log of {self.uri} already, which no longer tells what it did"
-            )
-        check_writable(table, self.uri, removes=removes, restructures=restructures)
-        return table
-
     def _refreshed(self) -> DeltaTable | None:
         if self._table is None:
             self._table = self._opened()
@@ -432,11 +240,3 @@ def _read_entries(table: DeltaTable, limit: int | None) -> list[dict[str, Any]] 
     entries: list[dict[str, Any]] = table.history(limit)
     table.update_incremental()
     return entries[:limit] if table.version() == version else None
-
-
-def _alike(field: pa.Field) -> str:
-    """The wheel tells 0.0 from -0.0, and NaN from NaN of other bits, where a filter and DISTINCT do not."""
-    t, s = (f"{side}.{identifier(field.name)}" for side in "ts")
-    if not pa.types.is_floating(field.type):
-        return f"({t} IS NOT DISTINCT FROM {s})"
-    return f"(({t} + 0.0 IS NOT DISTINCT FROM {s} + 0.0) OR (isnan({t}) AND isnan({s})))"

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 from deltalake import CommitProperties, Transaction
 
 from headrace.model.definition import Commit
@@ -78,24 +77,6 @@ def properties(write: Write, *, first: bool = False) -> CommitProperties:
         max_commit_retries=0 if first or write.base is not None else None,
         app_transactions=[Transaction(write.write_id, 1, now)],
     )
-
-
-def unsliced(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The rows without slices of structs in structs, which end the process in the wheel.
-
-    Source: an assertion of arrow-data 59 when it takes such a slice over from C.
-    """
-    if not any(_has_struct_in_struct(field.type) for field in rows.schema):
-        return rows
-    whole = (pa.ipc.read_record_batch(batch.serialize(), rows.schema) for batch in rows)
-    return pa.RecordBatchReader.from_batches(rows.schema, whole)
-
-
-def _has_struct_in_struct(kind: pa.DataType) -> bool:
-    inner = [kind.field(i).type for i in range(kind.num_fields)]
-    if pa.types.is_struct(kind) and any(map(pa.types.is_struct, inner)):
-        return True
-    return any(map(_has_struct_in_struct, inner))
 
 
 def commit_of(entry: Mapping[str, Any]) -> Commit:

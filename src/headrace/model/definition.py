@@ -9,7 +9,9 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from headrace.model.name import reference
+from headrace.errors import InvalidArgument, InvalidName
+from headrace.model.age import check_ages
+from headrace.model.name import check_columns, check_name, reference
 from headrace.model.query import Query
 from headrace.model.struct import know
 
@@ -48,6 +50,39 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def identity(self) -> tuple[str, ...]:
         """The columns that identify a row: the primary key, and the event time where there is one."""
         return (*self.primary_key, self.event_time) if self.event_time else self.primary_key
+
+
+def check_definition(definition: GroupDefinition) -> None:
+    """Raises InvalidName or InvalidArgument for a definition that contradicts itself."""
+    d = definition
+    check_name("feature group", d.name)
+    named = [*d.primary_key, d.event_time, d.created_time, *d.partition_by, d.tie_breaker]
+    columns = [c for c in named if c is not None]
+    if columns:
+        check_columns(f"feature group {d.name}", dict.fromkeys(columns))
+    for column in d.partition_by:
+        if {".", ".."} & set(column.split("/")):
+            raise InvalidName(f"feature group {d.name}: {column!r} cannot name the folders of a partition")
+    for role, names in (("primary_key", d.primary_key), ("partition_by", d.partition_by)):
+        if len(set(names)) < len(names):
+            raise InvalidArgument(f"feature group {d.name}: {role} names a column twice")
+    for role in ("event_time", "created_time"):
+        column = getattr(d, role)
+        if column in d.primary_key:
+            raise InvalidArgument(f"feature group {d.name}: {role} {column!r} cannot be in primary_key")
+    if d.created_time is not None and d.created_time == d.event_time:
+        raise InvalidArgument(f"feature group {d.name}: created_time and event_time are the same column")
+    if d.event_time is None:
+        for role in ("ttl", "min_age", "event_time_unit"):
+            if getattr(d, role) is not None:
+                raise InvalidArgument(f"feature group {d.name}: {role} needs an event_time")
+    check_ages(f"feature group {d.name}", "ttl", d.ttl, d.min_age)
+    if d.event_time_unit not in (None, "s", "ms", "us", "ns"):
+        raise InvalidArgument(
+            f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"
+        )
+    if d.version < 0:
+        raise InvalidArgument(f"feature group {d.name}: version {d.version} is negative")
 
 
 @dataclasses.dataclass(frozen=True)

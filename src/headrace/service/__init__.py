@@ -1,4 +1,4 @@
 """What a store does, embedded or behind Arrow Flight.
 
-store (registry, tables, engine) → ingest, writing · reading → server (Flight)
+store (registry, tables, engine) → project → ingest, writing · reading → server (Flight)
 """

@@ -70,13 +70,15 @@ class Overwriting:
         ):
             # Whole files: nobody has to look for rows in them.
             out = condition_sql(self._condition, lambda ref: identifier(ref.name), "datafusion")
-            return attempt(self._log, write, lambda: self._log.exchange(self._rows.to_reader(), write, out))
+            return attempt(
+                self._log, write, lambda: self._log.writer.exchange(self._rows.to_reader(), write, out)
+            )
         victims = self._victims(session, spool, snapshot)
         exact = [c for c in victims.column_names if c not in self._definition.identity]
         parts = [_marked(victims, True), _marked(self._rows, False)]
         marked = pa.concat_tables(parts, promote_options="default").select([*self._rows.column_names, _MARK])
         return attempt(
-            self._log, write, lambda: self._log.replace(marked.to_reader(), write, None, _MARK, exact)
+            self._log, write, lambda: self._log.writer.replace(marked.to_reader(), write, None, _MARK, exact)
         )
 
     def _counts(self, session: Session, snapshot: Snapshot) -> tuple[int, int]:

@@ -19,7 +19,8 @@ from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
 from headrace.service.dataset_reading import PackedFile
 from headrace.service.listening import check_address, refusal
-from headrace.service.store import ProjectStore, Rows, Store
+from headrace.service.project import ProjectStore, Rows
+from headrace.service.store import Store
 from headrace.service.watch import Watch
 
 _log = logging.getLogger("headrace.service")

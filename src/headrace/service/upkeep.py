@@ -9,8 +9,9 @@ import pyarrow as pa
 from headrace.errors import Conflict, InvalidArgument, SnapshotNotFound, UnknownColumn
 from headrace.formats.attempt import attempt_compaction
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import COMPACTED_BYTES, DeltaLog
+from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WRITE_PREFIX, Write
+from headrace.formats.delta_writer import COMPACTED_BYTES
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.detail import TableDetail
 from headrace.model.write_key import passing_key
@@ -59,7 +60,7 @@ def vacuum(
     keep = sorted(version for version in pinned if version <= newest.version)
     while keep and not _is_there(log, keep[0]):
         del keep[0]
-    return log.vacuum(retention_hours, dry_run, keep, full=not definition.adopted)
+    return log.writer.vacuum(retention_hours, dry_run, keep, full=not definition.adopted)
 
 
 def _is_there(log: DeltaLog, version: int) -> bool:

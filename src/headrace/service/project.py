@@ -1,0 +1,297 @@
+"""A project of a store: what is asked of it, and who answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from headrace.calls import counted
+from headrace.errors import (
+    CorruptTable,
+    HeadraceError,
+    InvalidArgument,
+    NotFound,
+    OutcomeUnknown,
+    PermissionDenied,
+    Unsupported,
+)
+from headrace.formats.delta import DeltaLog
+from headrace.formats.delta_write import WRITE_PREFIX
+from headrace.model.dataset import DatasetDefinition
+from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, check_definition
+from headrace.model.detail import TableDetail
+from headrace.model.expression import Condition
+from headrace.model.leakage import check_labels
+from headrace.model.name import check_name, parse_reference
+from headrace.model.query import Filter, Query, Source, groups_of
+from headrace.model.request import Prepared, ReadRequest
+from headrace.model.resolve import resolve
+from headrace.protocol import InsertMode
+from headrace.service.adoption import adopted
+from headrace.service.dataset_reading import PackedFile, RecomputedRows, StoredRows
+from headrace.service.dataset_writing import DatasetWriting
+from headrace.service.datasets import Datasets
+from headrace.service.ingest import declared_schema
+from headrace.service.reading import Reader, Running
+from headrace.service.sql_reading import SqlReader, SqlRows
+from headrace.service.statistics import StatisticsReader, StatisticsRows
+from headrace.service.upkeep import compact, detail, vacuum
+from headrace.service.writing import Writer
+
+if TYPE_CHECKING:
+    from headrace.service.store import Store
+
+Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows
+"""What a read gives when it is run."""
+
+
+@counted
+class ProjectStore:
+    """One project of a store; a `headrace.protocol.Backend`."""
+
+    def __init__(self, store: Store, project: str) -> None:
+        self._store = store
+        self._project = project
+        self.calls = store.calls
+        self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
+        self._sql = SqlReader(self._reader)
+        self._statistics = StatisticsReader(self._reader, store.storage.statistics)
+        self._datasets = Datasets(project, store.registry, store.storage, self._reader)
+
+    def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
+        check_definition(definition)
+        stored = None if schema is None else declared_schema(definition, schema)
+        location = self._store.storage.new_location(self._project, definition.name)
+        definition = msgspec.structs.replace(definition, location=location, started=stored is not None)
+        try:
+            if stored is not None:
+                # Before its group, so that nobody finds a group without the schema that it was declared with.
+                self._store.log(definition).writer.create(
+                    stored, definition.partition_by, definition.change_feed
+                )
+            made = self._store.registry.create_group(self._project, definition)
+        except OutcomeUnknown:
+            raise
+        except HeadraceError:
+            self._remove(definition)
+            raise
+        return self._with_schema(made)
+
+    def register_group(self, definition: GroupDefinition) -> Group:
+        check_definition(definition)
+        location = self._store.storage.given_location(definition.location)
+        definition = msgspec.structs.replace(definition, location=location)
+        definition = adopted(definition, self._store.log(definition))
+        return self._with_schema(self._store.registry.create_group(self._project, definition))
+
+    def get_group(self, name: str, version: int | None) -> Group:
+        return self._with_schema(self._store.registry.get_group(self._project, name, version))
+
+    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
+        found = self._store.registry.list_groups(self._project, name, tags)
+        return [group for definition in found if (group := self._listed(definition)) is not None]
+
+    def delete_group(self, name: str, version: int, force: bool) -> None:
+        self._remove(self._store.registry.delete_group(self._project, name, version, force))
+
+    def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
+        return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
+
+    def insert(
+        self,
+        ref: str,
+        rows: pa.RecordBatchReader,
+        mode: InsertMode,
+        condition: Condition | None,
+        idempotency_key: str,
+    ) -> Commit:
+        write_id = _write_id(idempotency_key)
+        if condition is not None:
+            if mode != "overwrite":
+                raise InvalidArgument(f"a filter limits what is overwritten, and mode is {mode!r}")
+            self._check_condition(ref, condition)
+        return self._write(ref, lambda writer: writer.insert(rows, mode, condition, write_id))
+
+    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return log.committed(_write_id(idempotency_key))
+
+    def delete_rows(
+        self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
+    ) -> Commit:
+        write_id = _write_id(idempotency_key)
+        if condition is not None:
+            self._check_condition(ref, condition)
+        return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
+
+    def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
+        write_id = _write_id(idempotency_key)
+        return self._write(ref, lambda writer: writer.add_features(wanted, write_id))
+
+    def _check_condition(self, ref: str, condition: Condition) -> None:
+        """As a query on the group, so that a filter changes what it would show, and is refused where it shows none."""
+        group = self.get_group(*parse_reference(ref))
+        resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
+
+    def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
+        write_id = _write_id(idempotency_key)
+        definition, _ = self._table(*parse_reference(ref))
+        with self._store.storage.held([definition.location]):  # against a vacuum, for which its files are old
+            return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
+
+    def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
+        definition, log = self._table(*parse_reference(ref))
+        held, location = self._store.storage.held, definition.location
+        with self._reader.told([definition]), held([location]), held([f"{location}/_delta_log"], alone=True):
+            return compact(definition, log, zorder)
+
+    def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
+        definition, log = self._table(*parse_reference(ref))
+        held = [] if dry_run else [definition.location]
+        with self._reader.told([definition]), self._store.storage.held(held, alone=True):
+            return vacuum(definition, log, retention_hours, dry_run, self._datasets.pinned(definition))
+
+    def detail(self, ref: str) -> TableDetail:
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return detail(log)
+
+    def history(self, ref: str, limit: int | None) -> list[Commit]:
+        if limit is not None and limit < 0:
+            raise InvalidArgument(f"limit={limit} is negative")
+        definition, log = self._table(*parse_reference(ref))
+        with self._reader.told([definition]):
+            return log.history(limit)
+
+    def create_view(self, definition: ViewDefinition) -> ViewDefinition:
+        check_name("feature view", definition.name)
+        groups = {ref: self.get_group(*parse_reference(ref)) for ref in groups_of(definition.query)}
+        check_labels(resolve(definition.query, groups), definition.labels)
+        return self._store.registry.create_view(self._project, definition)
+
+    def get_view(self, name: str, version: int | None) -> ViewDefinition:
+        return self._store.registry.get_view(self._project, name, version)
+
+    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
+        return self._store.registry.list_views(self._project, name, tags)
+
+    def delete_view(self, name: str, version: int, force: bool) -> None:
+        for dataset in self._store.registry.delete_view(self._project, name, version, force):
+            self._store.storage.remove(dataset.location)
+
+    def start_dataset(self, asked: DatasetDefinition) -> DatasetWriting:
+        return self._datasets.start(asked, self.get_view(*parse_reference(asked.name)))
+
+    def make_dataset(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
+        return self._datasets.make(writing, spine)
+
+    def create_dataset(self, asked: DatasetDefinition, spine: pa.Table | None) -> DatasetDefinition:
+        try:
+            if spine is not None:
+                spine.validate(full=True)  # what is stored is read for ever
+        except pa.ArrowException as error:
+            raise InvalidArgument(f"the spine cannot be read: {error}") from None
+        return self.make_dataset(self.start_dataset(asked), spine)
+
+    def get_dataset(self, view: str, version: int | None) -> DatasetDefinition:
+        return self._datasets.get(view, version)
+
+    def list_datasets(self, view: str) -> list[DatasetDefinition]:
+        return self._datasets.of_view(view)
+
+    def delete_dataset(self, view: str, version: int) -> None:
+        self._datasets.delete(view, version)
+
+    def prepare(self, request: ReadRequest) -> Prepared:
+        return self._reads(request).prepare(request)
+
+    def parts(self, prepared: Prepared) -> int:
+        return self._reads(prepared.request).parts(prepared)
+
+    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
+        return self._reads(prepared.request).run(prepared, spine, part, parts)
+
+    def packed(self, prepared: Prepared, number: int) -> PackedFile:
+        """A file that holds rows of a read, as it is."""
+        return self._datasets.packed(prepared, number)
+
+    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+        return self.run(prepared, spine).reader()
+
+    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+        return self.run(prepared, spine).table()
+
+    def explain(self, request: ReadRequest) -> str:
+        return self._reads(request).explain(request)
+
+    def close(self) -> None:
+        """The store is closed by who opened it."""
+
+    def _reads(self, request: ReadRequest) -> Reader | Datasets | StatisticsReader | SqlReader:
+        if request.stored is not None:
+            return self._datasets
+        if request.sql is not None:
+            return self._sql
+        return self._statistics if request.statistics else self._reader
+
+    def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, DeltaLog]:
+        definition = self._store.registry.get_group(self._project, name, version)
+        return definition, self._store.log(definition)
+
+    def _with_schema(self, definition: GroupDefinition) -> Group:
+        log = self._store.log(definition)
+        with self._reader.told([definition]):
+            newest = log.newest()
+        self._keep_in_mind(definition, log)
+        return Group(_told(definition, log), None if newest is None else newest.schema)
+
+    def _listed(self, definition: GroupDefinition) -> Group | None:
+        """The group, without a schema if its table cannot be read: a broken one hides no others.
+
+        None if it was deleted meanwhile.
+        """
+        try:
+            return self._with_schema(definition)
+        except NotFound:
+            return None
+        except (CorruptTable, PermissionDenied, Unsupported):
+            return Group(_told(definition, self._store.log(definition)), None)
+
+    def _remove(self, definition: GroupDefinition) -> None:
+        self._store.forget(definition.location)
+        if not definition.adopted:
+            self._store.storage.remove(definition.location)
+
+    def _write(self, ref: str, act: Callable[[Writer], Commit]) -> Commit:
+        definition, log = self._table(*parse_reference(ref))
+        try:
+            commit = act(Writer(definition, log, self._store.engine, self._store.storage))
+            self._keep_in_mind(definition, log)
+            return commit
+        finally:
+            deleted = self._reader.deleted([definition])
+            if deleted is not None:
+                self._remove(definition)  # the write may have made the folder anew
+                raise deleted
+
+    def _keep_in_mind(self, definition: GroupDefinition, log: DeltaLog) -> None:
+        """That the group has a table now; where that fails, whoever meets it next does it."""
+        if log.started and not definition.started:
+            with contextlib.suppress(HeadraceError):
+                self._store.registry.start_group(self._project, definition)
+
+
+def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
+    """The definition with where its table lies in full."""
+    return msgspec.structs.replace(definition, location=log.uri)
+
+
+def _write_id(idempotency_key: str) -> str:
+    if not isinstance(idempotency_key, str) or not 0 < len(idempotency_key) <= 512:
+        raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be text of 1 to 512 characters")
+    return f"{WRITE_PREFIX}{idempotency_key}"
