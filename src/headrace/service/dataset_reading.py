@@ -14,7 +14,7 @@ from headrace.formats.rows_file import RowsFiles
 from headrace.model.types import plain_batch
 from headrace.protocol import BATCH_ROWS
 from headrace.service.dataset_writing import SPINE_FILE
-from headrace.service.reading import Running
+from headrace.service.running import Running
 
 
 def read_spine(folder: Path) -> pa.Table:
