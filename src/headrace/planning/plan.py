@@ -44,6 +44,11 @@ class Lookup:
     uncut: bool = False
 
     @property
+    def by_time(self) -> bool:
+        """What is found hangs on the time of the spine row: that of the event, or of when it was recorded."""
+        return self.kind == "point in time" or self.cut == "spine time"
+
+    @property
     def hopeless(self) -> bool:
         """No row can be old enough and young enough at once: limits set in different places may be so."""
         return self.max_age is not None and self.min_age > self.max_age

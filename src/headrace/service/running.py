@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from headrace.calls import Calls
 from headrace.engine.duck import Session, translated
-from headrace.planning.duckdb_sql import SPINE, Facts, Program, needs_nanos, render
+from headrace.planning.duckdb_sql import SPINE, Program, render
+from headrace.planning.facts import Facts, needs_nanos
 from headrace.protocol import BATCH_ROWS
 from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.planned import Planned

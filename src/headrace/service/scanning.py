@@ -9,8 +9,9 @@ from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import AmbiguousRows
 from headrace.model.expression_sql import identifier
-from headrace.planning.duckdb_sql import Facts, duplicates_query, side_sql, unique_columns
+from headrace.planning.facts import Facts, duplicates_query, unique_columns
 from headrace.planning.plan import Plan
+from headrace.planning.side_sql import side_sql
 from headrace.service.planned import Planned
 
 _KEPT_FACTS = 1024
