@@ -20,7 +20,7 @@ from headrace.model.expression_sql import condition_sql, identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.formula_sql import formula_sql
 from headrace.model.request import Share, Span
-from headrace.model.resolve import Computed, Origin, Place, places_of
+from headrace.model.resolved import Computed, Origin, Place, places_of
 from headrace.planning.facts import Facts
 from headrace.planning.parts import parts_sql, shares_of
 from headrace.planning.plan import Lookup, Plan

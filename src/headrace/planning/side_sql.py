@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.model.duration import to_micros
 from headrace.model.expression_sql import condition_sql, identifier
-from headrace.model.resolve import Side
+from headrace.model.resolved import Side
 from headrace.planning.facts import Facts
 from headrace.planning.plan import Lookup, Plan
 

@@ -28,7 +28,8 @@ from headrace.model.leakage import check_labels
 from headrace.model.name import parse_reference
 from headrace.model.query import ENTITIES, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
-from headrace.model.resolve import Resolved, resolve
+from headrace.model.resolve import resolve
+from headrace.model.resolved import Resolved
 from headrace.planning.plan import Plan, make_plan
 from headrace.service.explanation import explain, warnings_of
 from headrace.service.pinning import (
