@@ -20,7 +20,7 @@ from contract.cases import Case, cases
 from contract.driver import compare_answers, set_up
 from headrace.planning.duckdb_sql import SPINE_ROW, Program
 from headrace.planning.plan import Plan
-from headrace.service import reading
+from headrace.service import reading, running, scanning
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*min_age:UserWarning", "ignore:.*can match:UserWarning")
 
@@ -29,7 +29,7 @@ Rewrite = Callable[[exp.Expression], exp.Expression]
 
 def rewrite_sql(patch: pytest.MonkeyPatch, rewrite: Rewrite) -> None:
     """Every statement of every read goes through `rewrite`, node by node."""
-    real = reading.render
+    real = running.render
 
     def change(sql: str) -> str:
         return sqlglot.parse_one(sql, dialect="duckdb").transform(rewrite).sql(dialect="duckdb")
@@ -40,7 +40,7 @@ def rewrite_sql(patch: pytest.MonkeyPatch, rewrite: Rewrite) -> None:
             program, stages=tuple(map(change, program.stages)), query=change(program.query)
         )
 
-    patch.setattr(reading, "render", render)
+    patch.setattr(running, "render", render)
 
 
 def rewrite_lookups(patch: pytest.MonkeyPatch, **changes: Any) -> None:
@@ -95,7 +95,7 @@ def keys_concatenated(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_identified_by_their_keys(patch: pytest.MonkeyPatch) -> None:
-    real = reading.engine_spine
+    real = running.engine_spine
 
     def engine_spine(*arguments: Any) -> tuple[pa.Table, bool]:
         spine, nanos = real(*arguments)
@@ -104,11 +104,11 @@ def rows_identified_by_their_keys(patch: pytest.MonkeyPatch) -> None:
         rows = pa.array([different.index(key) for key in keys], spine.schema.field(SPINE_ROW).type)
         return spine.set_column(spine.schema.get_field_index(SPINE_ROW), SPINE_ROW, rows), nanos
 
-    patch.setattr(reading, "engine_spine", engine_spine)
+    patch.setattr(running, "engine_spine", engine_spine)
 
 
 def nothing_deduplicated(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reading.Reader, "_is_unique", lambda *_: True)
+    patch.setattr(scanning.Scanner, "_is_unique", lambda *_: True)
 
 
 def ties_decided_the_wrong_way(patch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ from headrace.model.expression import Column, Ref, condition_of
 from headrace.model.query import Compute, Filter, How, Join, Limit, Select, Source, Step
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import PointInTime, ReadRequest
-from headrace.model.resolve import resolve, unknown_column
+from headrace.model.resolve import resolve
+from headrace.model.resolved import unknown_column
 from headrace.model.text import check_text
 from headrace.protocol import Backend
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.errors import InvalidArgument, Leakage
-from headrace.model.resolve import Field, Place, Resolved, places_of
+from headrace.model.resolved import Field, Place, Resolved, places_of
 
 
 def check_labels(resolved: Resolved, labels: tuple[str, ...], min_age: int | None = None) -> None:

@@ -6,127 +6,20 @@ Runs on the client as a query is built and again where it is run, on the same co
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from headrace.errors import InvalidArgument, KeyMismatch, Leakage, NameClash, SchemaMismatch, UnknownColumn
+from headrace.errors import InvalidArgument, KeyMismatch, Leakage, NameClash, SchemaMismatch
 from headrace.model.age import check_ages
-from headrace.model.coerce import coerce
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.expression import Condition, Ref, columns_of
 from headrace.model.feed import FEED_FIELDS
 from headrace.model.formula import Formula, Read, reads, replaced, type_of
 from headrace.model.name import check_columns
-from headrace.model.query import ENTITIES, Compute, Filter, How, Join, Limit, Query, Select, Source
+from headrace.model.query import ENTITIES, Compute, Filter, Join, Limit, Query, Select
+from headrace.model.resolved import Bound, Computed, Field, Origin, Place, Resolved, Side, unknown_column
 from headrace.model.types import key_family
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """A column of one side of the query; side 0 is the root."""
-
-    side: int
-    column: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Computed:
-    """A column that is computed from others; `places` is of every column that the formula reads."""
-
-    formula: Formula
-    places: tuple[tuple[Ref, Place], ...]
-    types: tuple[tuple[Ref, pa.DataType], ...]
-    type: pa.DataType
-
-
-Origin = Place | Computed
-
-
-def places_of(origin: Origin) -> tuple[Place, ...]:
-    """Where the values of a column come from."""
-    return (origin,) if isinstance(origin, Place) else tuple(place for _, place in origin.places)
-
-
-@dataclasses.dataclass(frozen=True)
-class Field:
-    """One column of the result and where it comes from."""
-
-    name: str
-    type: pa.DataType
-    place: Origin
-
-
-@dataclasses.dataclass(frozen=True)
-class Bound:
-    """A condition, and the place of every column that it reads.
-
-    `condition` is `given` fitted to the types of the columns.
-    """
-
-    condition: Condition
-    places: Mapping[Ref, Origin]
-    given: Condition
-    types: Mapping[Ref, pa.DataType]
-
-    @classmethod
-    def of(
-        cls, given: Condition, places: Mapping[Ref, Origin], type_of: Callable[[Ref], pa.DataType]
-    ) -> Bound:
-        types = {ref: type_of(ref) for ref in places}
-        return cls(coerce(given, types.__getitem__), places, given, types)
-
-
-@dataclasses.dataclass(frozen=True)
-class Side:
-    """One group of the query as it is used there.
-
-    `filters` choose the rows that take part. `on` pairs a place on the left with a key column here; the root
-    has none. Ages are microseconds as the join gave them; None inherits from the group.
-    """
-
-    definition: GroupDefinition
-    schema: pa.Schema
-    source: Source
-    filters: tuple[Bound, ...] = ()
-    on: tuple[tuple[Place, str], ...] = ()
-    how: How = "left"
-    max_age: int | None = None
-    min_age: int | None = None
-    point_in_time: bool | None = None
-
-    def type_of(self, column: str) -> pa.DataType:
-        return self.schema.field(column).type
-
-    @property
-    def compares_times(self) -> bool:
-        """True if this side can take part in a point-in-time join."""
-        return self.definition.event_time is not None and self.point_in_time is not False
-
-
-@dataclasses.dataclass(frozen=True)
-class Resolved:
-    """A query with every name in its place. `filters` drop rows of the result."""
-
-    sides: tuple[Side, ...]
-    fields: tuple[Field, ...]
-    filters: tuple[Bound, ...] = ()
-    limit: int | None = None
-
-    @property
-    def root(self) -> Side:
-        return self.sides[0]
-
-    def field(self, name: str) -> Field:
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise unknown_column("the query", [name], [f.name for f in self.fields])
-
-    def type_of(self, place: Origin) -> pa.DataType:
-        if isinstance(place, Computed):
-            return place.type
-        return self.sides[place.side].type_of(place.column)
 
 
 def resolve(query: Query, groups: Mapping[str, Group]) -> Resolved:
@@ -289,14 +182,6 @@ def _check_selected(where: str, columns: list[str], known: list[str]) -> None:
         raise NameClash(f"{where}: selected twice: {', '.join(map(repr, twice))}", details={"columns": twice})
 
 
-def unknown_column(where: str, missing: list[str], known: list[str]) -> UnknownColumn:
-    return UnknownColumn(
-        f"{where} has no column {', '.join(map(repr, missing))}",
-        hint=f"it has {', '.join(known[:20])}{', …' if len(known) > 20 else ''}",
-        details={"columns": missing},
-    )
-
-
 def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:
     if any(isinstance(step, Join | Limit | Compute) for step in join.right.steps):
         raise InvalidArgument(
@@ -372,20 +257,6 @@ def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], .
         check_key_types(f"join with {ref}", left, state.type_of(place), name, side.type_of(name))
         keys.append((place, name))
     return tuple(keys)
-
-
-def refit(filters: Iterable[Bound], given: pa.Schema) -> tuple[Bound, ...]:
-    """The filters, fitted to the columns of a spine where these stand for the root's.
-
-    Raises:
-        InvalidArgument: a column is of another kind than the value it is compared with.
-    """
-    kinds: dict[Origin, pa.DataType] = {Place(0, field.name): field.type for field in given}
-    fitted = []
-    for bound in filters:
-        types = {ref: kinds.get(place, bound.types[ref]) for ref, place in bound.places.items()}
-        fitted.append(Bound.of(bound.given, bound.places, types.__getitem__))
-    return tuple(fitted)
 
 
 def check_key_types(

@@ -12,7 +12,6 @@ own, because the sorts of all joins of one statement are in memory together.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -21,9 +20,11 @@ from headrace.model.expression_sql import condition_sql, identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.formula_sql import formula_sql
 from headrace.model.request import Share, Span
-from headrace.model.resolve import Computed, Origin, Place, Side, places_of
+from headrace.model.resolved import Computed, Origin, Place, places_of
+from headrace.planning.facts import Facts
 from headrace.planning.parts import parts_sql, shares_of
 from headrace.planning.plan import Lookup, Plan
+from headrace.planning.side_sql import is_reduced, latest_sql, scan_sql, shifted, side_sql, time_sql
 
 CHAINED_LOOKUPS = 4
 """Up to this many lookups run in one statement."""
@@ -48,21 +49,6 @@ class Program:
     ambiguous: tuple[int, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Facts:
-    """What is known of the data when the statements are written.
-
-    `relations` is SQL for the rows of each side's table; `unique` the sides with one row per identity.
-    Times are compared in microseconds (`scale` 1) or nanoseconds (1000); those of the spine are `spine_scale` times
-    as coarse.
-    """
-
-    relations: Mapping[int, str]
-    unique: frozenset[int] = frozenset()
-    scale: int = 1
-    spine_scale: int = 1
-
-
 def spine_columns(plan: Plan) -> list[str]:
     """The spine's columns that the engine must see: keys, and what filters and computed columns read."""
     places = [left for lookup in plan.lookups for left, _ in lookup.on]
@@ -75,26 +61,11 @@ def spine_columns(plan: Plan) -> list[str]:
     return list(dict.fromkeys(p.column for p in places if plan.from_spine(p)))
 
 
-def unique_columns(plan: Plan, lookup: Lookup) -> tuple[str, ...]:
-    """The columns that must identify a row for the lookup to need no reduction."""
-    definition = plan.resolved.sides[lookup.side].definition
-    return definition.identity if lookup.kind == "point in time" else definition.primary_key
-
-
-def duplicates_query(relation: str, columns: tuple[str, ...]) -> str:
-    """One row if any two rows of `relation` are equal in `columns`, else none."""
-    names = ", ".join(map(identifier, columns))
-    group = f"GROUP BY {names}" if columns else ""
-    return f"SELECT 1 FROM {relation} {group} HAVING count(*) > 1 LIMIT 1"
-
-
-def needs_nanos(plan: Plan) -> bool:
-    """True if a table's times have digits below a microsecond."""
-    return any(plan.resolved.sides[i].definition.event_time_unit == "ns" for i in plan.scans)
-
-
 def render(plan: Plan, facts: Facts) -> Program:
-    return _latest(plan, facts) if plan.latest else _Renderer(plan, facts).program()
+    if plan.latest:
+        outputs = tuple(range(len(plan.stored_columns or ())))
+        return Program((), latest_sql(plan, facts), outputs, ambiguous=(0,))
+    return _Renderer(plan, facts).program()
 
 
 class _Renderer:
@@ -103,7 +74,7 @@ class _Renderer:
         self.facts = facts
         self.staged = len(plan.lookups) > CHAINED_LOOKUPS
         self.lookups = {lookup.side: lookup for lookup in plan.lookups}
-        self.ambiguous = tuple(i for i in self.lookups if _reduced(plan, self.lookups[i], facts))
+        self.ambiguous = tuple(i for i in self.lookups if is_reduced(self.lookups[i], facts))
 
     def program(self) -> Program:
         stages: list[str] = []
@@ -229,7 +200,7 @@ class _Renderer:
             columns.append(f"{time_sql(side, time, self.facts.scale) if time else at + '::BIGINT'} AS t")
         if self.staged:
             columns.append("row_number() OVER () AS n")
-        inner = f"SELECT {', '.join(columns or ['1 AS one'])} FROM {self.facts.relations[0]}{_where(plan, 0)}"
+        inner = scan_sql(plan, self.facts, 0, columns or ["1 AS one"])
         where = self._bounds("t")
         return f"SELECT * FROM ({inner}){where}" if where else inner
 
@@ -256,8 +227,8 @@ class _Renderer:
         i = lookup.side
         on = [f"{self._value(left)} = s{i}.{identifier('k_' + key)}" for left, key in lookup.on]
         relation = f" ({side_sql(self.plan, lookup, self.facts)}) AS s{i}"
-        if _is_asof(lookup):
-            on.append(f"r.t{_minus(lookup.min_age * self.facts.scale)} >= s{i}.t")
+        if lookup.by_time:
+            on.append(f"{shifted('r.t', -lookup.min_age * self.facts.scale)} >= s{i}.t")
             return f" ASOF LEFT JOIN{relation} ON {' AND '.join(on)}"
         return f" LEFT JOIN{relation} ON {' AND '.join(on) if on else 'true'}"
 
@@ -291,144 +262,3 @@ class _Renderer:
         if self.staged:
             return f"coalesce(j{side}.a, false)"
         return f"coalesce(s{side}.ambiguous AND {self._found(self.lookups[side])}, false)"
-
-
-def _is_asof(lookup: Lookup) -> bool:
-    return lookup.kind == "point in time" or lookup.cut == "spine time"
-
-
-def _reduced(plan: Plan, lookup: Lookup, facts: Facts) -> bool:
-    """True if the side is reduced to one row per key and time before it is joined."""
-    return lookup.side not in facts.unique or lookup.cut == "spine time"
-
-
-def _minus(number: int) -> str:
-    return f" - {number}" if number else ""
-
-
-def _where(plan: Plan, side: int) -> str:
-    tests = [condition_sql(c, lambda ref: identifier(ref.name)) for c in plan.conditions[side]]
-    return f" WHERE {' AND '.join(tests)}" if tests else ""
-
-
-def time_sql(side: Side, column: str, scale: int) -> str:
-    """A stored time as an integer of microseconds (scale 1) or nanoseconds (scale 1000) since 1970."""
-    name, kind = identifier(column), side.type_of(column)
-    if pa.types.is_integer(kind):
-        unit = side.definition.event_time_unit
-        if unit == "ns":
-            return f"{name}::BIGINT"
-        factor = {"s": 1_000_000, "ms": 1_000}.get(unit or "us", 1) * scale
-        return f"{name}::HUGEINT * {factor}" if factor > 1 else f"{name}::BIGINT"
-    micros = f"epoch_us({name}::TIMESTAMP)" if pa.types.is_date(kind) else f"epoch_us({name})"
-    return micros if scale == 1 else f"{micros}::HUGEINT * {scale}"
-
-
-def side_sql(plan: Plan, lookup: Lookup, facts: Facts) -> str:
-    """The rows of a side that can be found: keys `k_`, columns `c_`, `m` (always true), and for ASOF `t`.
-
-    Where the side is reduced, `ambiguous` is true for a row that stands for several different ones.
-    """
-    side = plan.resolved.sides[lookup.side]
-    d, scale = side.definition, facts.scale
-    keys = [identifier("k_" + key) for _, key in lookup.on]
-    columns = [identifier("c_" + c) for c in lookup.columns]
-    select = [f"{identifier(key)} AS {identifier('k_' + key)}" for _, key in lookup.on]
-    select += [f"{identifier(c)} AS {identifier('c_' + c)}" for c in lookup.columns]
-    event = time_sql(side, d.event_time, scale) if d.event_time else None
-    where = [condition_sql(c, lambda ref: identifier(ref.name)) for c in plan.conditions[lookup.side]]
-    if lookup.cut is not None and d.created_time is not None:
-        created = time_sql(side, d.created_time, scale)
-        if lookup.cut == "spine time":
-            where.append(f"{identifier(d.created_time)} IS NOT NULL")
-        else:
-            where.append(f"{created} <= {to_micros(lookup.cut) * scale}")
-    if event is not None and lookup.kind == "point in time":
-        where.append(f"{identifier(str(d.event_time))} IS NOT NULL")
-    filtered = f" WHERE {' AND '.join(where)}" if where else ""
-    relation = facts.relations[lookup.side]
-    if not _reduced(plan, lookup, facts):
-        times = [f"{event} AS t"] if lookup.kind == "point in time" else []
-        return f"SELECT {', '.join([*select, *times, 'true AS m'])} FROM {relation}{filtered}"
-
-    select.append(f"{event or 'NULL::BIGINT'} AS e")
-    order = []
-    if d.created_time is not None:
-        select.append(f"{time_sql(side, d.created_time, scale)} AS created")
-        order.append("created DESC NULLS LAST")
-    if d.tie_breaker is not None:
-        select.append(f"{identifier(d.tie_breaker)} AS tie")
-        order.append("tie DESC NULLS LAST")
-    base = f"SELECT {', '.join(select)} FROM {relation}{filtered}"
-    if lookup.cut == "spine time":
-        if lookup.kind == "point in time":
-            # A row is usable from `t` on. Of the rows usable at any moment the one with the greatest event time
-            # wins, so a row that an earlier usable one already beats can never be found: what is left
-            # rises in both times, and one ASOF join on `t` finds the winner.
-            usable = f"greatest(e{_plus(lookup.min_age * scale)}, created)"
-            window = f"OVER ({_partition(keys)} ORDER BY t RANGE UNBOUNDED PRECEDING)"
-            base = f"SELECT *, max(e) {window} AS newest FROM (SELECT *, {usable} AS t FROM ({base}))"
-            # `t` counts from the spine time itself: take off here what the join adds for min_age.
-            base = f"SELECT * REPLACE (t{_minus(lookup.min_age * scale)} AS t) FROM ({base}) WHERE e = newest"
-        else:
-            base = f"SELECT *, created AS t FROM ({base})"
-        identity = [*keys, "t"]
-    elif lookup.kind == "point in time":
-        base = f"SELECT *, e AS t FROM ({base})"
-        identity = [*keys, "t"]
-    else:
-        identity = [*keys, "e"]
-    final = [*keys, *(["t"] if _is_asof(lookup) else [])]
-    apart = bool(keys) and lookup.cut != "spine time"
-    source = f"SELECT b.* FROM b SEMI JOIN d USING ({', '.join(final)})" if apart else base
-    ranked = f"SELECT *, rank() OVER ({_partition(identity)}{_order(order)}) AS place FROM ({source})"
-    kept = [*keys, *columns, *(["t", "e"] if _is_asof(lookup) else [])]
-    alike = f"SELECT DISTINCT {', '.join(kept) or '1'} FROM ({ranked}) WHERE place = 1"
-    if not kept:
-        alike = f"SELECT DISTINCT true AS found FROM ({ranked}) WHERE place = 1"
-    window = f"OVER ({_partition(final)})"
-    counted = f"SELECT *, count(*) {window} > 1 AS ambiguous, row_number() {window} AS pick FROM ({alike})"
-    picked = f"SELECT * EXCLUDE (pick), true AS m FROM ({counted}) WHERE pick = 1"
-    if not apart:
-        return picked
-    # Windows sort all rows to decide about a few: only what is there more than once goes through them.
-    several = f"SELECT {', '.join(final)} FROM b GROUP BY {', '.join(final)} HAVING count(*) > 1"
-    single = f"SELECT {', '.join(kept)}, false AS ambiguous, true AS m FROM b ANTI JOIN d USING ({', '.join(final)})"
-    return f"WITH b AS MATERIALIZED ({base}), d AS MATERIALIZED ({several}) {single} UNION ALL {picked}"
-
-
-def _plus(number: int) -> str:
-    return f" + {number}" if number else ""
-
-
-def _partition(columns: list[str]) -> str:
-    return f"PARTITION BY {', '.join(columns)}" if columns else ""
-
-
-def _order(terms: list[str]) -> str:
-    return f" ORDER BY {', '.join(terms)}" if terms else ""
-
-
-def _latest(plan: Plan, facts: Facts) -> Program:
-    """One row per key: the newest, by the same rules for ties as in a join."""
-    side = plan.resolved.root
-    d = side.definition
-    keys = [identifier("k_" + k) for k in d.primary_key]
-    select = [f"{identifier(k)} AS {identifier('k_' + k)}" for k in d.primary_key]
-    outputs = list(enumerate(plan.stored_columns or ()))
-    columns = [identifier("c_" + c) for _, c in outputs]
-    select += [f"{identifier(c)} AS {identifier('c_' + c)}" for _, c in outputs]
-    order = []
-    for name, column in (("t", d.event_time), ("created", d.created_time), ("tie", d.tie_breaker)):
-        if column is not None:
-            select.append(f"{identifier(column)} AS {name}")
-            order.append(f"{name} DESC NULLS LAST")
-    base = f"SELECT {', '.join(select)} FROM {facts.relations[0]}{_where(plan, 0)}"
-    ranked = f"SELECT *, rank() OVER ({_partition(keys)}{_order(order)}) AS place FROM ({base})"
-    alike = f"SELECT DISTINCT {', '.join([*keys, *columns])} FROM ({ranked}) WHERE place = 1"
-    window = f"OVER ({_partition(keys)})"
-    counted = f"SELECT *, count(*) {window} > 1 AS ambiguous, row_number() {window} AS pick FROM ({alike})"
-    query = f"SELECT {', '.join([*columns, 'ambiguous'])} FROM ({counted}) WHERE pick = 1"
-    if plan.limit is not None:
-        query += f" LIMIT {plan.limit}"
-    return Program((), query, tuple(i for i, _ in outputs), (0,))

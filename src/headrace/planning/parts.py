@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.duration import to_micros
 from headrace.model.request import Part, ReadRequest, Share, Span
-from headrace.model.resolve import Resolved
+from headrace.model.resolved import Resolved
 
 _MOST_PARTS = 256
 

@@ -16,7 +16,8 @@ from headrace.model.expression import And, Compare, Condition, Ref, Value, colum
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
 from headrace.model.query import How
 from headrace.model.request import Part, PointInTime, ReadRequest
-from headrace.model.resolve import Bound, Origin, Place, Resolved, Side, check_key_types, places_of, refit
+from headrace.model.resolve import check_key_types
+from headrace.model.resolved import Bound, Origin, Place, Resolved, Side, places_of, refit
 from headrace.model.types import TIMESTAMP
 from headrace.planning.parts import checked_parts
 from headrace.planning.spine import ENTITY_TIME, Spine, make_spine
@@ -42,6 +43,11 @@ class Lookup:
     min_age: int
     cut: Cut | None = None
     uncut: bool = False
+
+    @property
+    def by_time(self) -> bool:
+        """What is found hangs on the time of the spine row: that of the event, or of when it was recorded."""
+        return self.kind == "point in time" or self.cut == "spine time"
 
     @property
     def hopeless(self) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch, UnknownColumn
 from headrace.model.request import ReadRequest
-from headrace.model.resolve import Resolved
+from headrace.model.resolved import Resolved
 
 ENTITY_TIME = "event_timestamp"
 """The spine's time column by Feast's convention."""

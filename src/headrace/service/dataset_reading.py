@@ -15,7 +15,7 @@ from headrace.formats.rows_file import RowsFiles, pieces
 from headrace.model.dataset import StoredFile
 from headrace.model.types import plain_batch
 from headrace.service.dataset_writing import SPINE_FILE
-from headrace.service.reading import Running
+from headrace.service.running import Running
 
 
 def read_spine(folder: Path) -> pa.Table:

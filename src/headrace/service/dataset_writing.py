@@ -19,7 +19,8 @@ from headrace.model.definition import ViewDefinition, read_schema, write_schema
 from headrace.model.request import Prepared, ReadRequest, Span
 from headrace.model.types import plain_batch, plain_schema
 from headrace.protocol import DATASET_KEY
-from headrace.service.reading import Reader, Running
+from headrace.service.reading import Reader
+from headrace.service.running import Running
 from headrace.storage.failure import stored
 
 SPINE_FILE = "spine.arrow"

@@ -36,7 +36,8 @@ from headrace.service.dataset_reading import PackedFile, RecomputedRows, StoredR
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
 from headrace.service.ingest import declared_schema
-from headrace.service.reading import Reader, Running
+from headrace.service.reading import Reader
+from headrace.service.running import Running
 from headrace.service.sql_reading import SqlReader, SqlRows
 from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, detail, vacuum

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from headrace.calls import Calls
-from headrace.engine.duck import Engine, Session, translated
+from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import (
-    AmbiguousRows,
     CorruptTable,
     HeadraceError,
     InvalidArgument,
@@ -27,25 +24,13 @@ from headrace.errors import (
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
-from headrace.model.expression_sql import identifier
 from headrace.model.leakage import check_labels
 from headrace.model.name import parse_reference
 from headrace.model.query import ENTITIES, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
-from headrace.model.resolve import Resolved, resolve
-from headrace.planning.duckdb_sql import (
-    SPINE,
-    Facts,
-    Program,
-    duplicates_query,
-    needs_nanos,
-    render,
-    side_sql,
-    unique_columns,
-)
+from headrace.model.resolve import resolve
+from headrace.model.resolved import Resolved
 from headrace.planning.plan import Plan, make_plan
-from headrace.protocol import BATCH_ROWS
-from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.explanation import explain, warnings_of
 from headrace.service.pinning import (
     groups_at,
@@ -57,11 +42,11 @@ from headrace.service.pinning import (
     with_columns_of,
 )
 from headrace.service.planned import Planned
+from headrace.service.running import Running
+from headrace.service.scanning import Scanner
 
 _MOST_SCANS_AT_ONCE = 4
 _KEPT_PLANS = 16
-_KEPT_FACTS = 1024
-_ROWS = "__headrace_rows"
 
 
 class Reader:
@@ -85,7 +70,7 @@ class Reader:
         self._table = table
         self._view = view
         self._keys = keys
-        self._unique: Kept[bool] = Kept(_KEPT_FACTS)
+        self._scanner = Scanner(engine, keys)
         # A read is prepared, split and run in calls of their own, which need not all plan it.
         self._plans: Kept[Planned] = Kept(_KEPT_PLANS)
 
@@ -164,7 +149,17 @@ class Reader:
                 "the spine has other columns, or of other types, than the one that the read was prepared for",
                 hint="prepare the read with this spine",
             )
-        return Running(self, planned, spine, (part, parts))
+        sides = planned.plan.resolved.sides
+        definitions = [side.definition for side in sides if side.source.group != ENTITIES]
+        return Running(
+            planned,
+            spine,
+            (part, parts),
+            self._scanner,
+            self.engine.open(),
+            self.calls,
+            lambda: self.told(definitions),
+        )
 
     def parts(self, prepared: Prepared) -> int:
         """Into how many streams the read can be split without running anything twice."""
@@ -199,19 +194,7 @@ class Reader:
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
         planned = self._planned(prepared.request)
-        return explain(prepared, planned.plan, planned.snapshots, self._timeless(planned))
-
-    def _timeless(self, planned: Planned) -> dict[int, int]:
-        """How many rows of tables that others wrote have no event time, and so can never be found."""
-        found = {}
-        for lookup in planned.plan.lookups:
-            definition = planned.plan.resolved.sides[lookup.side].definition
-            if definition.adopted and definition.event_time and lookup.kind == "point in time":
-                relation, time = planned.snapshots[lookup.side].relation(), identifier(definition.event_time)
-                with self.engine.session() as session:
-                    (row,) = session.rows(f"SELECT count(*) AS n FROM {relation} WHERE {time} IS NULL")
-                found[lookup.side] = row["n"]
-        return found
+        return explain(prepared, planned.plan, planned.snapshots, self._scanner.timeless(planned))
 
     def _tables(
         self, query: Query, locations: Mapping[str, str]
@@ -242,206 +225,6 @@ class Reader:
         if len(planned.snapshots) == len(scanned):
             self._plans.put(msgspec.msgpack.encode(request), planned)
         return planned
-
-    def known(self, planned: Planned) -> pa.Table | None:
-        """The result, where it needs no engine: rows of one table that the index knows one by one."""
-        plan = planned.plan
-        if plan.spine or plan.lookups or plan.latest or plan.filters or plan.start or plan.end:
-            return None
-        if plan.parts or plan.ordered:
-            return None
-        found = planned.found(0)
-        columns = plan.stored_columns
-        if found is None or found.exact is None or columns is None:
-            return None
-        rows = self._keys.rows(planned.snapshots[0], found, list(dict.fromkeys(columns)))
-        if rows is None:
-            return None
-        return rows.select(columns).rename_columns(plan.schema.names).cast(plan.schema).slice(0, plan.limit)
-
-    def facts(
-        self, planned: Planned, scale: int, spine_scale: int, session: Session, share: tuple[int, int]
-    ) -> Facts:
-        plan, (part, parts) = planned.plan, share
-        relations = {}
-        for side, snapshot in planned.snapshots.items():
-            found = planned.found(side)
-            files = planned.files(side) if found is None else found.files
-            rows = None if found is None else self._keys.rows(snapshot, found, plan.scans[side])
-            if parts > 1:
-                shares = snapshot.split(files, parts)
-                files = shares[part] if part < len(shares) else files.slice(0, 0)
-            if rows is None:
-                relations[side] = snapshot.relation(files)
-            else:
-                relations[side] = f"{_ROWS}{side}"
-                session.register(relations[side], rows)
-        unique = set()
-        if plan.ordered and plan.spine is None:
-            root = plan.resolved.root.definition
-            if self._is_unique(root.ref, planned.snapshots[0], root.identity, plan.resolved, 0, session):
-                unique.add(0)
-        for lookup in plan.lookups:
-            columns = unique_columns(plan, lookup)
-            ref = plan.resolved.sides[lookup.side].definition.ref
-            if self._is_unique(
-                ref, planned.snapshots[lookup.side], columns, plan.resolved, lookup.side, session
-            ):
-                unique.add(lookup.side)
-        return Facts(relations, frozenset(unique), scale, spine_scale)
-
-    def _is_unique(
-        self,
-        ref: str,
-        snapshot: Snapshot,
-        columns: tuple[str, ...],
-        resolved: Resolved,
-        side: int,
-        session: Session,
-    ) -> bool:
-        """Whether `columns` identify a row of the snapshot: told by its log, or counted once."""
-        identity = resolved.sides[side].definition.identity
-        if identity and snapshot.unique and set(identity) <= set(columns):
-            return True
-        key = (resolved.sides[side].definition.location or ref, snapshot.version, columns)
-        known = self._unique.get(key)
-        if known is None:
-            known = not session.rows(duplicates_query(snapshot.relation(), columns))
-            self._unique.put(key, known)
-        return known
-
-    def ambiguity(self, plan: Plan, facts: Facts, side: int) -> AmbiguousRows:
-        definition = plan.resolved.sides[side].definition
-        examples = []
-        lookup = next((x for x in plan.lookups if x.side == side), None)
-        if lookup is not None:
-            names = ", ".join(identifier("k_" + key) for _, key in lookup.on) or "true AS whole"
-            with self.engine.session() as session:
-                found = session.rows(
-                    f"SELECT {names} FROM ({side_sql(plan, lookup, facts)}) WHERE ambiguous LIMIT 3"
-                )
-            examples = [{k.removeprefix("k_"): v for k, v in row.items()} for row in found]
-        shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items()) for row in examples)
-        timeless = lookup is not None and lookup.kind == "plain" and definition.event_time is not None
-        what = "key and event time" if definition.event_time and not timeless else "key"
-        return AmbiguousRows(
-            f"{definition.ref} has several different rows for the same {what}"
-            + (f", such as {shown}" if shown else ""),
-            hint="the join takes no account of time, so leave point_in_time=False out or filter the group first"
-            if timeless
-            else "declare created_time or tie_breaker, or insert with mode='upsert'",
-            details={"feature_group": definition.ref, "examples": [str(e) for e in examples]},
-        )
-
-
-class Running:
-    """One run of a read, on an engine session of its own. Nothing happens before the first row is asked for."""
-
-    def __init__(
-        self,
-        reader: Reader,
-        planned: Planned,
-        spine: pa.Table | None,
-        share: tuple[int, int],
-    ) -> None:
-        self._reader = reader
-        self._planned = planned
-        self._plan = planned.plan
-        self.schema = planned.plan.schema
-        self._spine = spine
-        self._share = share
-        self._session = reader.engine.open()
-
-    def cancel(self) -> None:
-        """Stop; from any thread. The batches then end in `Cancelled`."""
-        self._session.interrupt()
-
-    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
-        """The rows as they are made. Once only; closing the iterator stops the work."""
-        return self._reader.calls.steps(self._batches(batch_rows))
-
-    def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
-        with self._ending():
-            known = self._reader.known(self._planned)
-            if known is None:
-                yield from self._rows(*self._start(), batch_rows)
-            else:
-                yield from known.combine_chunks().to_batches(batch_rows)
-
-    def table(self) -> pa.Table:
-        """All rows at once, made by all threads of the engine. Once only."""
-        with self._ending():
-            known = self._reader.known(self._planned)
-            if known is not None:
-                return known
-            facts, program = self._start()
-            if (
-                len(program.outputs) == len(self.schema)
-                and not program.ambiguous
-                and len(self._plan.parts) < 2
-            ):
-                found = self._session.table(program.query)
-                return found.rename_columns(self.schema.names).cast(self.schema)
-            return pa.Table.from_batches(self._rows(facts, program, BATCH_ROWS), self.schema)
-
-    def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
-
-    def in_parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows as they are made, each batch with the number of the part that it is of. Once only."""
-        with self._ending():
-            facts, program = self._start()
-            several = len(self._plan.parts) > 1
-            for batch, told in self._told(facts, program, BATCH_ROWS):
-                yield from _by_part(batch, told.column(told.num_columns - 1)) if several else [(0, batch)]
-
-    @contextlib.contextmanager
-    def _ending(self) -> Iterator[None]:
-        try:
-            sides = self._plan.resolved.sides
-            with self._reader.told(s.definition for s in sides if s.source.group != ENTITIES):
-                yield
-        finally:
-            self._session.close()
-
-    def _rows(self, facts: Facts, program: Program, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        return (batch for batch, _ in self._told(facts, program, batch_rows))
-
-    def _told(
-        self, facts: Facts, program: Program, batch_rows: int
-    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Batches of the result, each with the engine's that it was made of."""
-        assembly = Assembly(self._plan, program, self._spine)
-        with translated():
-            for batch in self._session.stream(program.query, batch_rows):
-                side = assembly.ambiguous_side(batch)
-                if side is not None:
-                    raise self._reader.ambiguity(self._plan, facts, side)
-                yield assembly.batch(batch), batch
-
-    def _start(self) -> tuple[Facts, Program]:
-        """Everything before the statement whose rows are the result."""
-        plan, scale = self._plan, 1000 if needs_nanos(self._plan) else 1
-        spine_scale = scale
-        if self._spine is not None:
-            columns, nanos = engine_spine(plan, self._spine)
-            if nanos:
-                scale, spine_scale = 1000, 1
-            self._session.register(SPINE, columns)
-        facts = self._reader.facts(self._planned, scale, spine_scale, self._session, self._share)
-        program = render(plan, facts)
-        for stage in program.stages:
-            self._session.execute(stage)
-        return facts, program
-
-
-def _by_part(batch: pa.RecordBatch, parts: pa.Array) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batch, whose rows come part by part, cut where a part ends."""
-    numbers = parts.to_numpy()
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-    for start, end in itertools.pairwise(cuts):
-        if end > start:
-            yield int(numbers[start]), batch.slice(start, end - start)
 
 
 def _spine(request: ReadRequest) -> pa.Schema | None:
