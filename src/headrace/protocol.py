@@ -294,13 +294,6 @@ class ReadCommand(msgspec.Struct, frozen=True, tag="read"):
     parts: int = 1
 
 
-class FileCommand(msgspec.Struct, frozen=True, tag="file"):
-    """In a ticket: one of the `packed` files of a prepared read, by its number."""
-
-    prepared: Prepared
-    number: int
-
-
 class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     code: str
     message: str

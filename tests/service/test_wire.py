@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import datetime as dt
 import os
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pyarrow.flight as fl
-import pyarrow.parquet as pq
 import pytest
 
 import headrace as hr
@@ -341,24 +339,6 @@ def test_where_a_table_lies_is_not_the_clients_to_say(wire: Wire) -> None:
 def test_parts_that_a_read_has_not(wire: Wire, ticket: dict[str, Any], part: int, parts: int) -> None:
     error = refused(wire.get, {**ticket, "part": part, "parts": parts})
     assert type(error) is hr.InvalidArgument
-
-
-def test_a_file_of_a_read_that_has_none(wire: Wire, ticket: dict[str, Any]) -> None:
-    error = refused(wire.get, {"type": "file", "prepared": ticket["prepared"], "number": 0})
-    assert type(error) is hr.InvalidArgument
-
-
-def test_files_of_a_dataset(server: Server, wire: Wire, project: str) -> None:
-    with server.connect(project=project) as store:
-        events = store.create_feature_group("events", primary_key=["id"], event_time="at")
-        events.insert(pa.table({"id": range(10), "at": [dt.datetime(2026, 1, 1, tzinfo=dt.UTC)] * 10}))
-        dataset = store.create_feature_view("events", events.select()).create_training_dataset()
-        prepared = msgspec.json.decode(dataset.read()._prepared.tickets[0])["prepared"]
-    pieces = wire.get({"type": "file", "prepared": prepared, "number": 0})["piece"].to_pylist()
-    assert pq.read_table(pa.BufferReader(b"".join(pieces)))["id"].to_pylist() == list(range(10))
-    for number in (-1, 1, 10**9):
-        error = refused(wire.get, {"type": "file", "prepared": prepared, "number": number})
-        assert type(error) is hr.InvalidArgument
 
 
 def test_a_ticket_with_its_snapshot_changed(wire: Wire, ticket: dict[str, Any]) -> None:

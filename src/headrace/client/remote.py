@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from importlib.metadata import version
 
 import msgspec
@@ -14,7 +13,6 @@ from headrace import protocol
 from headrace.calls import Calls, counted
 from headrace.client.address import Address
 from headrace.client.mapped import mapped_rows
-from headrace.client.packed import packed_rows
 from headrace.client.wire import Answer, SentRows, Wire
 from headrace.errors import (
     Cancelled,
@@ -184,10 +182,6 @@ class RemoteBackend:
         mapped = mapped_rows(prepared)
         if mapped is not None:
             return mapped
-        if prepared.packed:
-            unpacked = packed_rows(prepared, lambda number: self._pieces(prepared, number))
-            if unpacked is not None:
-                return unpacked
         if spine is not None:
             return self.stream(prepared, spine).read_all()
         return self._wire.table(prepared.tickets)
@@ -211,13 +205,6 @@ class RemoteBackend:
             if isinstance(error, _UNCERTAIN) and sent.ended:
                 return self._lost(ref, idempotency_key, error)
             raise  # the service had not all rows, and so committed none
-
-    def _pieces(self, prepared: Prepared, number: int) -> Iterator[memoryview]:
-        """The bytes of a file that holds rows of a read."""
-        command = protocol.FileCommand(prepared, number)
-        for batch in self._wire.batches([protocol.encode(command)]):
-            for piece in batch.column(0):
-                yield memoryview(piece.as_buffer())
 
     def close(self) -> None:
         self._wire.close()

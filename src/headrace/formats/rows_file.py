@@ -26,7 +26,6 @@ _ROW_GROUP_ROWS = 131_072
 _FIRST_ROWS = 16_384
 # A large batch costs less to read and to send than several small ones.
 _BATCH_BYTES = 16 << 20
-_PIECE_BYTES = 1 << 20
 _CSV_BLOCK_BYTES = 16 << 20
 _MOST_CSV_BLOCK_BYTES = 2**31 - 1
 
@@ -171,14 +170,6 @@ class RowsFiles:
             for column, field in zip(rows.columns, self.schema, strict=True)
         ]
         return pa.table(columns, schema=self.schema)
-
-
-def pieces(file: StoredFile) -> Iterator[pa.Buffer]:
-    """The bytes of a file. Raises CorruptTable if it is not there, or has not as many as were written."""
-    _check_sizes([file])
-    with _reading(file.path), pa.OSFile(file.path) as source:
-        while (piece := source.read_buffer(_PIECE_BYTES)).size:
-            yield piece
 
 
 def _check_sizes(files: Sequence[StoredFile]) -> None:

@@ -143,8 +143,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `features` and `labels` are the columns of `.xy()`, in its order. `tickets` are what a service asks for to
     run it, one for each of its streams; an embedded store needs none. `warnings` are for the user. `mapped` are the
-    Arrow files that hold exactly these rows, for a caller on the same machine: each bears `key` in its schema. `packed`
-    are the rows of each of the Parquet files that hold exactly these, which a service sends as they are.
+    Arrow files that hold exactly these rows, for a caller on the same machine: each bears `key` in its schema.
     """
 
     request: ReadRequest
@@ -155,7 +154,6 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     tickets: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
     mapped: tuple[str, ...] = ()
-    packed: tuple[int, ...] = ()
     key: str = ""
 
 

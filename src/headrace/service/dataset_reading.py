@@ -6,13 +6,11 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from headrace.calls import Calls
 from headrace.errors import Cancelled, CorruptTable
-from headrace.formats.rows_file import RowsFiles, pieces
-from headrace.model.dataset import StoredFile
+from headrace.formats.rows_file import RowsFiles
 from headrace.model.types import plain_batch
 from headrace.service.dataset_writing import SPINE_FILE
 from headrace.service.running import Running
@@ -79,43 +77,6 @@ class StoredRows:
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
-
-
-class PackedFile:
-    """A file of a dataset as it is, in pieces: for a caller who unpacks it, and to whom less has to be sent so.
-
-    Args:
-        file: with its whole path.
-        told: as for `StoredRows`.
-    """
-
-    schema = pa.schema({"piece": pa.binary()})
-
-    def __init__(
-        self, calls: Calls, file: StoredFile, told: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self._calls = calls
-        self._file = file
-        self._told = told
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """Stop; from any thread. The pieces then end in `Cancelled`."""
-        self._cancelled = True
-
-    def batches(self) -> Generator[pa.RecordBatch, None, None]:
-        """A piece each, in order."""
-        return self._calls.steps(self._batches())
-
-    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
-        with self._told():
-            for piece in pieces(self._file):
-                if self._cancelled:
-                    raise Cancelled("the read was cancelled")
-                ends = pa.py_buffer(np.array([0, piece.size], np.int32))
-                yield pa.record_batch(
-                    [pa.Array.from_buffers(pa.binary(), 1, [None, ends, piece])], self.schema
-                )
 
 
 class RecomputedRows:

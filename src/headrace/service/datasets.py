@@ -25,7 +25,7 @@ from headrace.model.definition import GroupDefinition, ViewDefinition, read_sche
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
 from headrace.registry.registry import Registry
-from headrace.service.dataset_reading import PackedFile, RecomputedRows, StoredRows, read_spine
+from headrace.service.dataset_reading import RecomputedRows, StoredRows, read_spine
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.reading import Reader
 from headrace.storage.local import LocalStorage
@@ -106,7 +106,6 @@ class Datasets:
         if stored.recomputed:
             self._reader.prepare(_recomputing(dataset, split, request))
         files = self._files(dataset, split) if request.limit is None and not stored.recomputed else []
-        whole = stored.columns is None
         return Prepared(
             request=msgspec.structs.replace(
                 request, stored=msgspec.structs.replace(stored, version=dataset.version)
@@ -116,7 +115,6 @@ class Datasets:
             labels=tuple(name for name in dataset.labels if name in columns),
             snapshots=dataset.snapshots,
             mapped=tuple(file.path for file in files if dataset.format == "arrow"),
-            packed=tuple(file.rows for file in files if dataset.format == "parquet" and whole),
             key=dataset.key,
         )
 
@@ -145,16 +143,6 @@ class Datasets:
         share = files[len(files) * part // parts : len(files) * (part + 1) // parts]
         rows = RowsFiles(dataset.format, share, schema, _columns(dataset, stored))
         return StoredRows(self._reader.calls, rows, request.limit, lambda: self._told(dataset))
-
-    def packed(self, prepared: Prepared, number: int) -> PackedFile:
-        """One of the files of a whole dataset."""
-        if prepared.request.stored is None:
-            raise InvalidArgument("the read is of no training dataset, and has no files")
-        dataset, split = self._found(prepared.request.stored)
-        files = self._files(dataset, split)
-        if not 0 <= number < len(files):
-            raise InvalidArgument(f"the read has no file {number} of {len(files)}")
-        return PackedFile(self._reader.calls, files[number], lambda: self._told(dataset))
 
     def explain(self, request: ReadRequest) -> str:
         stored = _stored(request)

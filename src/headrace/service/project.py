@@ -32,7 +32,7 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
 from headrace.protocol import InsertMode
 from headrace.service.adoption import adopted
-from headrace.service.dataset_reading import PackedFile, RecomputedRows, StoredRows
+from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
 from headrace.service.ingest import declared_schema
@@ -216,10 +216,6 @@ class ProjectStore:
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
         return self._reads(prepared.request).run(prepared, spine, part, parts)
-
-    def packed(self, prepared: Prepared, number: int) -> PackedFile:
-        """A file that holds rows of a read, as it is."""
-        return self._datasets.packed(prepared, number)
 
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
         return self.run(prepared, spine).reader()

@@ -17,7 +17,6 @@ from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgu
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
-from headrace.service.dataset_reading import PackedFile
 from headrace.service.listening import check_address, refusal
 from headrace.service.project import ProjectStore, Rows
 from headrace.service.store import Store
@@ -87,13 +86,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
         with _answering(context) as project:
-            command = _decode(ticket.ticket, protocol.ReadCommand | protocol.FileCommand)
-            store = self._project(project)
-            running: Rows | PackedFile
-            if isinstance(command, protocol.FileCommand):
-                running = store.packed(command.prepared, command.number)
-            else:
-                running = store.run(command.prepared, None, command.part, command.parts)
+            command = _decode(ticket.ticket, protocol.ReadCommand)
+            running = self._project(project).run(command.prepared, None, command.part, command.parts)
             batches = self._started(context, running)
             return fl.GeneratorStream(running.schema, _streaming(context, batches))
 
@@ -171,13 +165,13 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     def _project(self, name: str) -> ProjectStore:
         return self._store.project(name)
 
-    def _started(self, context: fl.ServerCallContext, running: Rows | PackedFile) -> Iterator[pa.RecordBatch]:
+    def _started(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
         """The batches, the first one made: an error before it is the answer to the call."""
         batches = self._watched(context, running)
         first = next(batches, None)
         return batches if first is None else _chain(first, batches)
 
-    def _watched(self, context: fl.ServerCallContext, running: Rows | PackedFile) -> Iterator[pa.RecordBatch]:
+    def _watched(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
         """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone."""
         with contextlib.closing(running.batches()) as batches:
             while True:
