@@ -42,16 +42,20 @@ class Upserting:
         log, rows, unique = self._log, self._rows, snapshot.unique
         scope = self._scope(snapshot)
         few = self._chosen()
-        updated, replaced = self._collisions(snapshot, scope, counted=few is not None or not unique)
+        updated, replaced, partitions = 0, 0, None
+        if few is None and self._definition.identity:
+            partitions = self._partitions(snapshot, scope)
+        if partitions is None or (partitions and not unique):
+            updated, replaced = self._collisions(snapshot, scope, counted=few is not None or not unique)
         keys = self._definition.identity or tuple(rows.column_names)
         write = Write(write_id, keys, unique, snapshot.version)
-        if not updated:
+        if not updated and not partitions:
             return attempt(log, write, lambda: log.writer.append(rows.to_reader(), write))
         if few is not None:
             size = min(max(snapshot.size_bytes // _FILES, _LEAST_FILE_BYTES), _MOST_FILE_BYTES)
             write.updated, write.deleted = updated, replaced - updated
             return attempt(log, write, lambda: log.writer.exchange(rows.to_reader(), write, few, size))
-        scope = [*scope, *self._partitions(snapshot, scope)]
+        scope = [*scope, *(partitions or [])]
         text = " AND ".join(
             condition_sql(c, lambda r: f"t.{identifier(r.name)}", "datafusion") for c in scope
         )
@@ -116,23 +120,29 @@ class Upserting:
             (row,) = session.rows(query)
             return row["n"], row["rows"] or 0
 
-    def _partitions(self, snapshot: Snapshot, scope: list[Condition]) -> list[Condition]:
-        """The partitions of the rows to replace, where they are few: a merge looks into no others."""
+    def _partitions(self, snapshot: Snapshot, scope: list[Condition]) -> list[Condition] | None:
+        """The partitions of the rows to replace, into which alone a merge then looks; none if there are no such rows.
+
+        None if they do not tell: there are too many, or none at all.
+        """
         columns = [c for c in snapshot.partition_by if not _has_no_literal(snapshot.schema.field(c))]
         identity = self._definition.identity
-        if not columns or not identity:
+        files = snapshot.prune(scope)
+        if not columns:
+            return None
+        if files.num_rows == 0:
             return []
         names = ", ".join(map(identifier, columns))
         on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in identity)
         with self._engine.session() as session:
             session.register(_INCOMING, self._rows.select(list(identity)))
             found = session.rows(
-                f"SELECT DISTINCT {names} FROM {snapshot.relation(snapshot.prune(scope))} AS t "
+                f"SELECT DISTINCT {names} FROM {snapshot.relation(files)} AS t "
                 f"SEMI JOIN {_INCOMING} AS s ON {on} LIMIT {_FEW_PARTITIONS + 1}"
             )
         if len(found) > _FEW_PARTITIONS:
-            return []
-        return [_one_of(column, [row[column] for row in found]) for column in columns]
+            return None
+        return [] if not found else [_one_of(column, [row[column] for row in found]) for column in columns]
 
 
 def _bounds_sql(identity: list[str], partitions: list[str]) -> str:
