@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from spark.spark import Spark
+from spark.spark import PROFILES, Spark
 
 
 def started(profile: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
@@ -29,7 +29,7 @@ def spark_41(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
     yield from started("4.1", tmp_path_factory)
 
 
-@pytest.fixture(params=[pytest.param(p, marks=pytest.mark.xdist_group(f"spark-{p}")) for p in ("3.5", "4.1")])
+@pytest.fixture(params=PROFILES)
 def spark(request: pytest.FixtureRequest) -> Spark:
     """Both, one after the other."""
     found: Spark = request.getfixturevalue(f"spark_{request.param.replace('.', '')}")

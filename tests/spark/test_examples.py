@@ -1,0 +1,31 @@
+"""The examples that need Spark run in an empty folder, with each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark.spark import PROFILES
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = sorted((ROOT / "examples" / "spark").glob("*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example(example: Path, profile: str, tmp_path: Path) -> None:
+    python = ROOT / ".spark" / profile / "bin" / "python"
+    ran = subprocess.run(
+        [python, example],
+        cwd=tmp_path,
+        env=os.environ | {"PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
