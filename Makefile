@@ -66,9 +66,8 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 test: setup ## the tests that need nothing but Python (minutes)
 	$(PYTEST) -m "not slow"
 
-# Each version of Spark is started once, by the worker that runs all of its tests.
 test-all: test $(VENV)/.synced-bench $(SPARK_READY) ## make test, then the slow tests, with Spark
-	$(PYTEST) -m slow --dist loadgroup
+	$(PYTEST) -m slow --dist loadscope
 
 soak: setup ## the point-in-time property tests with thousands of examples each
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract

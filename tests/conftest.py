@@ -7,15 +7,18 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import selectors
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 import headrace as hr
 
@@ -75,6 +78,21 @@ def start_server(root: Path, log: Path, *arguments: str, listen: str = "grpc://1
         process.kill()
         raise RuntimeError(f"the service did not start (status {process.wait()}): {log.read_text()}")
     return Server(process, root, json.loads(line)["listening"], log)
+
+
+class _ByVersionOfSpark(LoadScopeScheduling):
+    """Gives all tests of one version of Spark, which their names tell, to one worker: it is started once.
+
+    The groups that xdist knows by marks do not come through with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        version = re.search(r"/spark/.*\[(?P<version>[0-9]\.[0-9])", nodeid)
+        return nodeid if version is None else version["version"]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    return _ByVersionOfSpark(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 _ROOT = Path(__file__).parent.parent.parent
-PROFILES = [
-    pytest.param(profile, marks=pytest.mark.xdist_group(f"spark-{profile}")) for profile in ("3.5", "4.1")
-]
-"""Each for a worker of its own, which starts it once."""
+PROFILES = ("3.5", "4.1")
 _START_SECONDS = 180
 _ANSWER_SECONDS = 300
 

@@ -11,7 +11,7 @@ import pytest
 import headrace as hr
 from contract.helpers import ODD_NAMES
 from spark.helpers import path_of, same, same_changes, same_snapshots
-from spark.spark import Spark, table
+from spark.spark import table
 
 pytestmark = pytest.mark.slow
 
@@ -197,8 +197,8 @@ def test_a_table_without_rows(spark, store, root):
     assert same(spark, group, path_of(root, group)).num_rows == 0
 
 
-@pytest.mark.xdist_group("spark-4.1")
-def test_a_checkpoint(spark_41: Spark, store, root):
+@pytest.mark.parametrize("spark", ["4.1"], indirect=True)
+def test_a_checkpoint(spark, store, root):
     """Of nested columns, partitions and statistics; the entries that it stands for are gone."""
     group = store.create_feature_group("long", primary_key=["id"], partition_by=["bool"])
     names = ("bool", "struct", "maps", "text", "time", "large")
@@ -212,5 +212,5 @@ def test_a_checkpoint(spark_41: Spark, store, root):
             entry.unlink()
     with hr.connect(root) as opened:
         group = opened.get_feature_group("long")
-        assert same(spark_41, group, path).num_rows == 101
-        assert same_snapshots(spark_41, group, path) == [99, 100]
+        assert same(spark, group, path).num_rows == 101
+        assert same_snapshots(spark, group, path) == [99, 100]

@@ -228,11 +228,11 @@ def test_append_only(spark, store, root):
             act()
 
 
-@pytest.mark.xdist_group("spark-4.1")
-def test_what_is_not_read(spark_41, store, root):
+@pytest.mark.parametrize("spark", ["4.1"], indirect=True)
+def test_what_is_not_read(spark, store, root):
     group = made(store)
     path = path_of(root, group)
-    spark_41.run(f"ALTER TABLE {table(path)} ADD COLUMN v VARIANT")
+    spark.run(f"ALTER TABLE {table(path)} ADD COLUMN v VARIANT")
     for act in (
         lambda: group.read().to_arrow(),
         lambda: group.changes(0).to_arrow(),
