@@ -264,7 +264,7 @@ def test_many_small_files_bring_advice(own: hr.FeatureStore, on_own: Callable[..
     )
     for number in range(24):
         group.insert([{"id": number}], mode="append")
-    advice = "24 files, mostly small: headrace fg compact clicks@v1 makes about 1 of them"
+    advice = "24 files, mostly small: headrace fg compact clicks@v1 leaves about 1"
     assert f"advice         {advice}" in on_own("fg", "show", "clicks").lines
     told = on_own("fg", "show", "clicks", "--json").json
     assert (told["rows"], told["files"], told["files_compacted"], told["needs_compaction"]) == (

@@ -178,6 +178,47 @@ def test_a_vacuum_keeps_what_a_dataset_of_another_group_of_the_table_needs(store
     assert dataset.snapshots == {"other@v1": 1}
 
 
+class TestKeys:
+    """Of one table there may be groups of several keys; what is known of one is not of another."""
+
+    @pytest.fixture
+    def groups(self, store, tmp_path):
+        path = str(tmp_path / "orders")
+        rows = pa.table({"id": [1, 2, 3], "cust": ["a", "a", "b"], "v": [1.0, 2.0, 3.0]})
+        deltalake.write_deltalake(path, rows)
+        made = [
+            store.register_feature_group(key, path, format="delta", primary_key=[key])
+            for key in ("id", "cust")
+        ]
+        made[0].insert(rows, mode="overwrite")
+        return made
+
+    def test_a_join_by_what_is_not_unique(self, store, groups):
+        _, by_customer = groups
+        orders = store.create_feature_group("orders", primary_key=["o"])
+        orders.insert([{"o": 1, "cust": "a"}, {"o": 2, "cust": "b"}])
+        with pytest.raises(hr.AmbiguousRows, match="cust@v1 has several different rows"):
+            orders.select().join(by_customer.select("v"), on="cust").read().to_arrow()
+
+    def test_an_upsert_makes_one_row_of_several(self, groups):
+        by_id, by_customer = groups
+        done = by_customer.insert(
+            [{"id": 7, "cust": "a", "v": 9.0}]
+            + [{"id": 100 + i, "cust": f"c{i}", "v": 0.0} for i in range(40)]
+        )
+        assert (done.rows_inserted, done.rows_updated, done.rows_deleted) == (40, 1, 1)
+        found = [row for row in rows(by_id.read()) if row["cust"] == "a"]
+        assert found == [{"id": 7, "cust": "a", "v": 9.0}]
+
+    def test_a_table_of_two_names(self, store, table, tmp_path):
+        (tmp_path / "link").symlink_to(table)
+        first = register(store, table)
+        second = store.register_feature_group(
+            "again", str(tmp_path / "link"), format="delta", primary_key=["origin"]
+        )
+        assert second.location == first.location
+
+
 class TestDeleted:
     def test_the_table_stays(self, store, table):
         group = register(store, table)

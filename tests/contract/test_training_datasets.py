@@ -547,6 +547,26 @@ class TestFiles:
             with pytest.raises(hr.CorruptTable, match="cannot be read"):
                 read()
 
+    @pytest.mark.parametrize("damage", ["lost", "shorter", "another byte"])
+    def test_a_damaged_spine_is_told(self, view, damage):
+        made = view.create_training_dataset(spine=pa.concat_tables([spine()] * 30_000))
+        path = pathlib.Path(made.location, "spine.arrow")
+        data = bytearray(path.read_bytes())
+        if damage == "lost":
+            path.unlink()
+        elif damage == "shorter":
+            with (
+                pa.ipc.open_stream(bytes(data)) as stream,
+                pa.ipc.new_stream(str(path), stream.schema) as writer,
+            ):
+                writer.write_batch(stream.read_next_batch())
+        else:
+            data[len(data) // 2] ^= 0x40
+            path.write_bytes(data)
+        with pytest.raises(hr.CorruptTable, match=r"spine\.arrow (cannot be read|is not as it was written)"):
+            made.recompute().to_arrow()
+        assert made.read().to_arrow().num_rows == 120_000
+
     def test_arrow_of_the_same_machine_is_mapped(self, view):
         made = view.create_training_dataset(format="arrow")
         before = pa.total_allocated_bytes()

@@ -69,13 +69,13 @@ def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
 def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
     append(log, "first", TWICE)
     other = DeltaLog(str(tmp_path / "t"), {})
-    write = Write("second", ("id",), unique=True)
+    write = Write("second", ("id",), unique=("id",))
     late.act = lambda: other.writer.overwrite(ROWS, write)
     newest = log.newest()
-    assert (newest.version, newest.unique) in [(1, None), (2, True)]
+    assert (newest.version, newest.unique) in [(1, None), (2, ("id",))]
     assert log.at(1).unique is None
     assert DeltaLog(log.uri, {}).at(1).unique is None
-    assert DeltaLog(log.uri, {}).newest().unique is True
+    assert DeltaLog(log.uri, {}).newest().unique == ("id",)
 
 
 def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
@@ -94,7 +94,7 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
             aside.submit(other.writer.start, TWICE, Write("other", ("id",), None), [], False).result()
         yield from ROWS.to_batches()
 
-    write = Write("one", ("id",), unique=True)
+    write = Write("one", ("id",), unique=("id",))
     reader = pa.RecordBatchReader.from_batches(ROWS.schema, rows())
     assert attempt(one, write, lambda: one.writer.start(reader, write, [], change_feed=False)) is None
     newest = DeltaLog(one.uri, {}).newest()
@@ -103,7 +103,7 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
 
 def test_a_table_that_is_there_by_now_is_not_damaged(log):
     """It was decided to make it while it was not."""
-    write = Write("late", ("id",), unique=True)
+    write = Write("late", ("id",), unique=("id",))
     assert attempt(log, write, lambda: log.writer.start(ROWS, write, [], change_feed=False)) is None
 
 

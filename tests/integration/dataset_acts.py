@@ -70,7 +70,7 @@ ACTS: dict[str, Callable[[hr.FeatureStore], Any]] = {
 }
 STEPS: dict[str, tuple[Any, str]] = {
     "a file": (dataset_writing, "write_file"),
-    "the spine": (dataset_writing, "_write_spine"),
+    "the spine": (dataset_writing, "write_spine"),
     "the move": (LocalStorage, "move"),
     "the registration": (Registry, "create_dataset"),
     "the removal from the registry": (Registry, "delete_dataset"),

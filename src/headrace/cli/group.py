@@ -97,7 +97,7 @@ def _detail_told(detail: TableDetail) -> dict[str, Any]:
 
 
 def _detail_facts(ref: str, detail: TableDetail) -> dict[str, str | None]:
-    made = f"headrace fg compact {ref} makes about {detail.files_compacted:,} of them"
+    made = f"headrace fg compact {ref} leaves about {detail.files_compacted:,}"
     return {
         "rows": None if detail.rows is None else f"{detail.rows:,}",
         "files": f"{detail.files:,}",

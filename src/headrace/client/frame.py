@@ -118,7 +118,10 @@ def _from_rows(rows: Sequence[Any]) -> pa.Table:
     if not all(isinstance(name, str) for name in names):
         raise InvalidArgument("a list of rows must hold dicts, each from column name to value")
     if not names:
-        raise InvalidArgument("there are no columns: the list of rows is empty, or its dicts are")
+        raise InvalidArgument(
+            "there are no columns: the list of rows is empty, or its dicts are",
+            hint="to replace rows by none, use delete(filter=...)",
+        )
     columns = {name: [row.get(name) for row in rows] for name in names}
     return pa.table(_learned(lambda values: learned_array(values, nan_is_null=False), columns))
 

@@ -29,7 +29,7 @@ class Snapshot:
         schema: all columns, partition columns included.
         files: one row a file: `path`, `num_records`, `size_bytes`, `min.X`, `max.X`, `null_count.X`, `partition.X`.
         partition_by: columns whose values stand in the log and not in the files.
-        unique: True if the log proves that no two rows have the same identity; None if it does not tell.
+        unique: columns in which the log proves that no two rows are alike; None if it does not tell.
         exact: files have no columns but those of the table, under their names and in their types.
         names: those of the columns in files, where they are others; what is not in it, no file has.
         deleted: the numbers of the rows of files that are there no more, by path.
@@ -39,10 +39,15 @@ class Snapshot:
     schema: pa.Schema
     files: pa.Table
     partition_by: tuple[str, ...] = ()
-    unique: bool | None = None
+    unique: tuple[str, ...] | None = None
     exact: bool = True
     names: Mapping[str, StoredName] | None = None
     deleted: Mapping[str, Numbers] = dataclasses.field(default_factory=dict)
+
+    def unique_by(self, columns: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The columns, if it is proven that no two rows are alike in them; None also if there are none."""
+        proven = self.unique is not None and set(self.unique) <= set(columns)
+        return columns if columns and proven else None
 
     @property
     def is_plain(self) -> bool:

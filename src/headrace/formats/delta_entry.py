@@ -59,6 +59,7 @@ class _Checkpoint(msgspec.Struct):
 _ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
 _LEAST_BYTES = 2
 _ACTION = msgspec.json.Decoder(_Action)
+_COLUMNS = msgspec.json.Decoder(tuple[str, ...])
 _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
 
@@ -135,11 +136,14 @@ def lost_file(files: pa.Table) -> str | None:
     return next((path for path in paths if not Path(path).exists()), None)
 
 
-def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> bool | None:
-    """What an entry says of the identities of the rows in the table that it made."""
+def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The columns in which no two rows are alike, as an entry says of the table that it made."""
     if files.num_rows == 0:
-        return True
-    return {"true": True, "false": False}.get(str(entry.get(UNIQUE)))
+        return ()
+    try:
+        return _COLUMNS.decode(str(entry.get(UNIQUE)))
+    except msgspec.MsgspecError:
+        return None
 
 
 def _checkpoint(uri: str) -> int:

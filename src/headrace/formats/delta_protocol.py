@@ -5,6 +5,7 @@ Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#valid-feature-
 
 from __future__ import annotations
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from headrace.errors import Unsupported
@@ -85,6 +86,35 @@ def check_writable(table: DeltaTable, uri: str, *, removes: bool = False, restru
         raise Unsupported(
             f"{uri} uses columnMapping, with which Headrace neither changes columns nor compacts files"
         )
+
+
+def check_partitions(table: DeltaTable, uri: str, *, adds: bool, removes: bool) -> None:
+    """Raises Unsupported for partitions that the wheel would damage.
+
+    Args:
+        adds: the write makes files.
+        removes: it takes files out.
+    """
+    partitions = table.metadata().partition_columns
+    if not partitions:
+        return
+    schema = pa.schema(table.schema().to_arrow())
+    for name in partitions if adds else ():
+        kind = schema.field(name).type
+        if pa.types.is_decimal(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind):
+            raise Unsupported(
+                f"{uri} is partitioned by {name!r}, which is {kind}: deltalake writes other values than it is given",
+                hint="write it with what made it, or partition it by other columns",
+            )
+    if removes:
+        # The wheel encodes the names of such files anew, and the log then does not know them for gone.
+        paths = pa.table(table.get_add_actions())["path"].to_pylist()
+        strange = next((path for path in paths if not path.isascii()), None)
+        if strange is not None:
+            raise Unsupported(
+                f"{uri} has a file named {strange!r}, which deltalake cannot take out: rows may be added alone",
+                hint="write it with what made it, or write the table anew",
+            )
 
 
 def check_vacuumable(table: DeltaTable, uri: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +32,7 @@ class Write:
     Args:
         write_id: names the write for ever; the log refuses a second commit with the same one.
         keys: the columns that identify a row.
-        unique: whether identities are unique afterwards; None if that is not known.
+        unique: columns in which no two rows are alike afterwards; None if none are known.
         base: the snapshot on which the write rests: anything committed since makes it fail.
         deleted: rows that it removes and does not replace; None leaves the counting to the wheel.
         updated: rows among the inserted that take the place of others; None leaves the counting to the wheel.
@@ -42,7 +43,7 @@ class Write:
         self,
         write_id: str,
         keys: tuple[str, ...],
-        unique: bool | None,
+        unique: tuple[str, ...] | None,
         base: int | None = None,
         updated: int | None = None,
         deleted: int | None = None,
@@ -61,7 +62,7 @@ def properties(write: Write, *, first: bool = False) -> CommitProperties:
     """What the wheel is told of a write. With `first`, its commit is the table's first, or none."""
     metadata = {WRITE_ID: write.write_id}
     if write.unique is not None:
-        metadata[UNIQUE] = str(write.unique).lower()
+        metadata[UNIQUE] = json.dumps(write.unique)
     if write.updated is not None:
         metadata[UPDATED] = str(write.updated)
     if write.deleted is not None:

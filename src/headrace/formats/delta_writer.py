@@ -12,7 +12,7 @@ from deltalake import Schema as DeltaSchema
 
 from headrace.errors import Conflict
 from headrace.formats.delta_failure import translated
-from headrace.formats.delta_protocol import check_vacuumable, check_writable
+from headrace.formats.delta_protocol import check_partitions, check_vacuumable, check_writable
 from headrace.formats.delta_write import Write, properties
 from headrace.model.expression_sql import identifier
 
@@ -127,7 +127,7 @@ class DeltaWriter:
 
     def add_columns(self, fields: pa.Schema, write: Write) -> None:
         """Add columns, which are null in every row that there is."""
-        self._base(write, removes=False, restructures=True).alter.add_columns(
+        self._base(write, adds=False, removes=False, restructures=True).alter.add_columns(
             list(DeltaSchema.from_arrow(fields).fields), commit_properties=properties(write)
         )
 
@@ -152,7 +152,9 @@ class DeltaWriter:
 
         The wheel keeps the write's name in the entry alone, so that `committed` does not know it.
         """
-        optimizer = self._base(write, removes=False, restructures=True).optimize
+        table = self._base(write, removes=False, restructures=True)
+        check_partitions(table, self.uri, adds=True, removes=True)
+        optimizer = table.optimize
         options = {
             "target_size": COMPACTED_BYTES,
             "writer_properties": _FILES,
@@ -190,7 +192,9 @@ class DeltaWriter:
             writer_properties=_FILES,
         )
 
-    def _base(self, write: Write, *, removes: bool = True, restructures: bool = False) -> DeltaTable:
+    def _base(
+        self, write: Write, *, adds: bool = True, removes: bool = True, restructures: bool = False
+    ) -> DeltaTable:
         # A handle of its own: a failed write may leave one between two versions.
         table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
         if table.transaction_version(write.write_id) is not None:
@@ -199,6 +203,7 @@ class DeltaWriter:
                 f"write {write.write_id} is in the log of {self.uri} already, which no longer tells what it did"
             )
         check_writable(table, self.uri, removes=removes, restructures=restructures)
+        check_partitions(table, self.uri, adds=adds, removes=removes)
         return table
 
 

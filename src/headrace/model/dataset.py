@@ -27,6 +27,14 @@ class StoredFile(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
+class StoredSpine(msgspec.Struct, frozen=True):
+    """The file of the rows that a dataset was made of, and what tells that it is as it was written."""
+
+    rows: int
+    size_bytes: int
+    crc32: int
+
+
 class Split(msgspec.Struct, frozen=True, omit_defaults=True):
     """A named part of the rows of a dataset, and the files that hold it, in order."""
 
@@ -65,15 +73,12 @@ class DatasetDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     features: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     snapshots: dict[str, int] = {}
+    spine: StoredSpine | None = None
+    """None if no rows were given."""
 
     @property
     def ref(self) -> str:
         return dataset_reference(self.name, self.version)
-
-    @property
-    def has_spine(self) -> bool:
-        """Whether rows were given, which are kept beside its own."""
-        return self.request.spine_schema is not None
 
     def read_of(self, split: Split | None) -> ReadRequest:
         """The read that gives the rows of a split, or of all of them, in the order of the files."""

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pyarrow as pa
 
 from headrace.calls import Calls
-from headrace.errors import Cancelled, CorruptTable
+from headrace.errors import Cancelled
 from headrace.formats.rows_file import RowsFiles
 from headrace.model.types import plain_batch
-from headrace.service.dataset_writing import SPINE_FILE
 from headrace.service.running import Running
-
-
-def read_spine(folder: Path) -> pa.Table:
-    """The rows that a dataset was made of, mapped into memory."""
-    path = folder / SPINE_FILE
-    try:
-        return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTable(f"{path} cannot be read: {error}") from error
 
 
 class StoredRows:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headrace.errors import Cancelled, InvalidArgument
 from headrace.formats.rows_file import check_storable, write_file
+from headrace.formats.spine_file import write_spine
 from headrace.model.dataset import DatasetDefinition, StoredFile, check_splits
 from headrace.model.definition import ViewDefinition, read_schema, write_schema
 from headrace.model.request import Prepared, ReadRequest, Span
@@ -28,7 +29,6 @@ SPINE_FILE = "spine.arrow"
 _FILE_BYTES = 64 << 20
 _FILE_ROWS = 1 << 20
 _MOST_WRITERS = 4
-_SPINE_ROWS = 65_536
 
 
 class DatasetWriting:
@@ -64,8 +64,7 @@ class DatasetWriting:
     def run(self, spine: pa.Table | None, folder: Path) -> DatasetDefinition:
         """Write all into an empty folder. What was written has no version and no location yet. Once only."""
         files = self._write(spine, folder)
-        if spine is not None:
-            _write_spine(folder / SPINE_FILE, spine)
+        kept = None if spine is None else write_spine(folder / SPINE_FILE, spine)
         self._check_wanted()  # the engine may have ended long before the files
         asked, prepared = self._asked, self._prepared
         splits = zip(asked.splits, files, strict=True)
@@ -78,6 +77,7 @@ class DatasetWriting:
             features=prepared.features,
             labels=prepared.labels,
             snapshots=prepared.snapshots,
+            spine=kept,
         )
 
     def _check_wanted(self) -> None:
@@ -168,14 +168,3 @@ def _pinned(asked: ReadRequest, prepared: Prepared) -> ReadRequest:
     return msgspec.structs.replace(
         prepared.request, parts=asked.parts, ordered=asked.ordered, point_in_time=asked.point_in_time
     )
-
-
-def _write_spine(path: Path, spine: pa.Table) -> None:
-    """As a stream, because a file takes no dictionary that differs from batch to batch."""
-    with (
-        stored(str(path)),
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_stream(sink, spine.schema) as writer,
-    ):
-        for batch in spine.to_batches(_SPINE_ROWS):
-            writer.write_batch(batch)

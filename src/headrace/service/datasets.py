@@ -20,13 +20,14 @@ from headrace.errors import (
     UnknownColumn,
 )
 from headrace.formats.rows_file import RowsFiles
+from headrace.formats.spine_file import read_spine
 from headrace.model.dataset import DatasetDefinition, Split, StoredFile
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
 from headrace.registry.registry import Registry
-from headrace.service.dataset_reading import RecomputedRows, StoredRows, read_spine
-from headrace.service.dataset_writing import DatasetWriting
+from headrace.service.dataset_reading import RecomputedRows, StoredRows
+from headrace.service.dataset_writing import SPINE_FILE, DatasetWriting
 from headrace.service.reading import Reader
 from headrace.storage.local import LocalStorage
 
@@ -135,7 +136,8 @@ class Datasets:
         if stored.recomputed:
             pinned = self._reader.prepare(_recomputing(dataset, split, request))
             with self._told(dataset):
-                kept = read_spine(self._storage.root / dataset.location) if dataset.has_spine else None
+                folder = self._storage.root / dataset.location
+                kept = None if dataset.spine is None else read_spine(folder / SPINE_FILE, dataset.spine)
             return RecomputedRows(self._reader.run(pinned, kept), schema)
         if not 0 <= part < parts <= _MOST_STREAMS:
             raise InvalidArgument(f"the read has no part {part} of {parts}")

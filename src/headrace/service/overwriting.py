@@ -62,7 +62,8 @@ class Overwriting:
         gone, updated = self._counts(session, snapshot)
         if gone == 0 and self._rows.num_rows == 0:
             return nothing(snapshot.version)
-        write = Write(write_id, self._definition.identity, snapshot.unique, snapshot.version)
+        identity = self._definition.identity
+        write = Write(write_id, identity, snapshot.unique_by(identity), snapshot.version)
         write.updated, write.deleted = updated, gone - updated
         read = {ref.name for ref in columns_of(self._condition)}
         if read <= set(snapshot.partition_by) and not any(

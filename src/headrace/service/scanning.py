@@ -80,7 +80,7 @@ class Scanner:
     def _is_unique(self, planned: Planned, side: int, columns: tuple[str, ...], session: Session) -> bool:
         """Whether `columns` identify a row of the side's snapshot: told by its log, or counted once."""
         definition, snapshot = planned.plan.resolved.sides[side].definition, planned.snapshots[side]
-        if definition.identity and snapshot.unique and set(definition.identity) <= set(columns):
+        if snapshot.unique_by(columns):
             return True
         key = (definition.location or definition.ref, snapshot.version, columns)
         known = self._unique.get(key)

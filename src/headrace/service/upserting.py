@@ -39,7 +39,7 @@ class Upserting:
 
     def once(self, snapshot: Snapshot, write_id: str) -> Commit | None:
         """Try once; None if others were faster."""
-        log, rows, unique = self._log, self._rows, snapshot.unique
+        log, rows, unique = self._log, self._rows, snapshot.unique_by(self._definition.identity)
         scope = self._scope(snapshot)
         few = self._chosen()
         updated, replaced, partitions = 0, 0, None

@@ -99,7 +99,7 @@ class Writer:
     def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: str) -> Commit | None:
         """Rows may repeat, so it rests on no snapshot, and only what changes all of the table stands against it."""
         if snapshot is None:
-            return self._start(table, write_id, unique=None)
+            return self._start(table, write_id, unique=False)
         self._check_columns(snapshot, table)
         write = Write(write_id, self._definition.primary_key, unique=None)
         return attempt(
@@ -132,7 +132,8 @@ class Writer:
         if mode == "upsert":
             upserting = Upserting(self._definition, self._log, self._engine, table)
             return upserting.once(snapshot, write_id)
-        write = Write(write_id, self._definition.primary_key, True, snapshot.version, deleted=snapshot.rows)
+        identity = self._definition.identity
+        write = Write(write_id, identity, identity or None, snapshot.version, deleted=snapshot.rows)
         return attempt(self._log, write, lambda: self._log.writer.overwrite(table.to_reader(), write))
 
     def _overwrite_where(self, table: pa.Table, condition: Condition, write_id: str) -> Commit:
@@ -154,9 +155,9 @@ class Writer:
 
         return self._commit(once)
 
-    def _start(self, table: pa.Table, write_id: str, unique: bool | None) -> Commit | None:
+    def _start(self, table: pa.Table, write_id: str, *, unique: bool) -> Commit | None:
         d, log = self._definition, self._log
-        write = Write(write_id, d.primary_key, unique)
+        write = Write(write_id, d.primary_key, (d.identity or None) if unique else None)
         return attempt(
             log, write, lambda: log.writer.start(table.to_reader(), write, d.partition_by, d.change_feed)
         )

@@ -74,12 +74,13 @@ class LocalStorage:
 
     def given_location(self, location: str) -> str:
         """A folder that a user names, outside the store's own. Raises InvalidArgument."""
-        path = os.path.normpath(location)
-        if not os.path.isabs(path):
+        if not os.path.isabs(location):
             raise InvalidArgument(
                 f"location={location!r} is no absolute path",
-                hint=f"name the folder of the table from / on, where the store is: {os.path.abspath(path)}",
+                hint=f"name the folder of the table from / on, where the store is: {os.path.abspath(location)}",
             )
+        check_folder(location)
+        path = os.path.realpath(location)  # of several names, a table is held and kept whole under one
         check_folder(path)
         if os.path.commonpath([self.root.resolve(), Path(path).resolve()]) == str(self.root.resolve()):
             raise InvalidArgument(

@@ -1,0 +1,53 @@
+"""The file of the rows that a training dataset was made of."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+
+from headrace.errors import CorruptTable
+from headrace.model.dataset import StoredSpine
+from headrace.storage.failure import stored
+
+_BATCH_ROWS = 65_536
+_PIECE_BYTES = 1 << 20
+
+
+def write_spine(path: Path, spine: pa.Table) -> StoredSpine:
+    """Write a file that is not there yet, down to the disk.
+
+    As a stream, because an Arrow file takes no dictionary that differs from batch to batch.
+    """
+    with stored(str(path)):
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, spine.schema) as writer:
+            for batch in spine.to_batches(_BATCH_ROWS):
+                writer.write_batch(batch)
+        with path.open("rb") as written:
+            os.fsync(written.fileno())
+            return StoredSpine(spine.num_rows, os.fstat(written.fileno()).st_size, _checksum(path))
+
+
+def read_spine(path: Path, written: StoredSpine) -> pa.Table:
+    """The rows, mapped into memory. Raises CorruptTable if the file is not there, or not as it was written.
+
+    A damaged one could end the process that believes what it says of lengths, or give other rows.
+    """
+    try:
+        size = path.stat().st_size
+        if (size, _checksum(path)) != (written.size_bytes, written.crc32):
+            raise CorruptTable(f"{path} is not as it was written")
+        with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
+            return stream.read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTable(f"{path} cannot be read: {error}") from error
+
+
+def _checksum(path: Path) -> int:
+    found = 0
+    with path.open("rb", buffering=0) as file:
+        while piece := file.read(_PIECE_BYTES):
+            found = zlib.crc32(piece, found)
+    return found
