@@ -445,3 +445,13 @@ class TestLost:
             assert other.get_feature_group("weather").history() == []
         group.insert(frame(WEATHER, ("EWR", "10:00", 2.0)))
         assert values(group.read(), "origin") == ["EWR"]
+
+
+@pytest.mark.parametrize("given", [None, 5, {"id"}])
+def test_names_that_are_no_list(store, given):
+    with pytest.raises(hr.InvalidArgument, match="primary_key takes several names"):
+        store.create_feature_group("g", primary_key=given)
+    group = store.create_feature_group("g", primary_key=["id"])
+    group.insert([{"id": 1}])
+    with pytest.raises(hr.InvalidArgument, match="zorder takes several names"):
+        group.compact(zorder=given)

@@ -35,9 +35,10 @@ def group_definition(
     tags: Mapping[str, str] | None,
 ) -> GroupDefinition:
     for what, columns in (("primary_key", primary_key), ("partition_by", partition_by)):
-        if isinstance(columns, str):
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise InvalidArgument(
-                f"{what} takes several names, not {columns!r}", hint=f"write {what}=[{columns!r}]"
+                f"{what} takes several names, not {columns!r}",
+                hint=f"write {what}=[{columns!r}]" if isinstance(columns, str) else "give a list of names",
             )
     for what, column in (
         ("event_time", event_time),

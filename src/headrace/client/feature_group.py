@@ -238,7 +238,7 @@ class FeatureGroup(GroupHandle):
         Raises:
             UnknownColumn, InvalidArgument. Conflict: others kept changing the files; try again.
         """
-        if isinstance(zorder, str):
+        if isinstance(zorder, str) or not isinstance(zorder, Sequence):
             raise InvalidArgument(
                 f"zorder takes several names, not {zorder!r}", hint="put the name into a list"
             )
@@ -318,7 +318,7 @@ class FeatureGroup(GroupHandle):
 def _names(columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, Column):
         raise InvalidArgument("columns takes names, not a condition", hint="give it as filter=")
-    if isinstance(columns, str):
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
         raise InvalidArgument(
             f"columns takes several names, not {columns!r}", hint="put the name into a list"
         )

@@ -34,7 +34,9 @@ _RETYPE = (
     "make a version of the group whose schema= has room for it"
 )
 _ROUND = "times are stored in microseconds: round them first, in pandas with .dt.floor('us')"
-_ALL_COLUMNS = "each insert brings all columns of the group: add_features adds some, other ones are a new version"
+_ALL_COLUMNS = (
+    "each insert brings all columns of the group: add_features adds some, other ones are a new version"
+)
 _TIMES = (dt.datetime.min, dt.datetime.max)
 _UNITS = {
     "s": dt.timedelta(seconds=1),

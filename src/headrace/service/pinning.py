@@ -114,7 +114,8 @@ def _changes(source: Source, definition: GroupDefinition, log: DeltaLog, until: 
         return until
     if not definition.change_feed:
         raise Unsupported(
-            f"{source.group} keeps no change feed", hint="create the group with change_feed=True, or set delta.enableChangeDataFeed of a registered table"
+            f"{source.group} keeps no change feed",
+            hint="create the group with change_feed=True; of a registered table, set delta.enableChangeDataFeed",
         )
     if not -1 <= source.since <= until.version:
         raise InvalidArgument(
