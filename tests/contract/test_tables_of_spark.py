@@ -74,6 +74,21 @@ def test_reads(store, table):
         assert group.read([key], filter=group[key] == value).to_arrow().num_rows == keys.count(value)
 
 
+SAME_FILES = ("deletion_vectors", "column_mapping_upgraded")
+
+
+@pytest.mark.parametrize("table", [p for p in READ if p.name in SAME_FILES], ids=named, indirect=True)
+def test_statistics_are_of_the_rows(store, table):
+    """Of snapshots that have the same files, and of these other rows, or other columns."""
+    group = register(store, table)
+    for snapshot in sorted(commit.snapshot for commit in group.history()):
+        rows = group.read(snapshot=snapshot).to_arrow()
+        found = group.statistics(snapshot=snapshot).to_arrow().to_pylist()
+        assert {row["feature"]: (row["count"], row["nulls"]) for row in found} == {
+            name: (len(rows) - rows[name].null_count, rows[name].null_count) for name in rows.schema.names
+        }
+
+
 @pytest.mark.parametrize(
     "table", [p for p in READ if p.name not in {*UNWRITTEN, *DAMAGED}], ids=named, indirect=True
 )

@@ -137,7 +137,10 @@ class StatisticsRows:
 
     def _name(self) -> str:
         """What names the rows: whoever set a table back to an old number has written other files."""
-        digest = hashlib.sha256(repr(self._snapshot.schema).encode())
-        for path in sorted(self._snapshot.files["path"].to_pylist()):
+        snapshot = self._snapshot
+        digest = hashlib.sha256(repr((snapshot.schema, snapshot.names)).encode())
+        for path in sorted(snapshot.files["path"].to_pylist()):
             digest.update(path.encode() + b"\0")
+            if path in snapshot.deleted:
+                digest.update(snapshot.deleted[path].tobytes())
         return digest.hexdigest()
