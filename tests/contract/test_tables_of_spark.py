@@ -140,6 +140,15 @@ def test_writes_that_are_refused(store, table):
         refused.match(DAMAGED.get(table.name) or f"uses {feature}, which Headrace does not write")
 
 
+@pytest.mark.parametrize("table", [p for p in READ if p.name == "partitioned"], ids=named, indirect=True)
+def test_a_compaction_that_would_double_rows(store, table):
+    group = register(store, table)
+    for columns in ((), ("id",)):
+        with Unchanged(group, hr.Unsupported) as refused:
+            group.compact(zorder=columns)
+        refused.match("has a file named 'name=größe,")
+
+
 @pytest.mark.parametrize("table", [p for p in TABLES if p.name in UNREAD], ids=named, indirect=True)
 def test_what_is_not_known_is_refused(store, table):
     with pytest.raises(hr.Unsupported, match=f"uses {UNREAD[table.name]}, which Headrace does not read"):

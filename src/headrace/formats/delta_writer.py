@@ -49,7 +49,7 @@ class DeltaWriter:
                 schema,
                 mode="ignore",
                 partition_by=list(partition_by) or None,
-                configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
+                configuration=_configuration(change_feed),
                 storage_options=self._options,
             )
 
@@ -60,7 +60,7 @@ class DeltaWriter:
             _unsliced(rows),
             mode="error",
             partition_by=list(partition_by) or None,
-            configuration=_PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()},
+            configuration=_configuration(change_feed),
             storage_options=self._options,
             commit_properties=properties(write, first=True),
             writer_properties=_FILES,
@@ -152,7 +152,8 @@ class DeltaWriter:
 
         The wheel keeps the write's name in the entry alone, so that `committed` does not know it.
         """
-        table = self._base(write, removes=False, restructures=True)
+        table = self._base(write, adds=False, removes=False, restructures=True)
+        # Files go, but no rows, which an append-only table allows.
         check_partitions(table, self.uri, adds=True, removes=True)
         optimizer = table.optimize
         options = {
@@ -205,6 +206,10 @@ class DeltaWriter:
         check_writable(table, self.uri, removes=removes, restructures=restructures)
         check_partitions(table, self.uri, adds=adds, removes=removes)
         return table
+
+
+def _configuration(change_feed: bool) -> dict[str, str]:
+    return _PROPERTIES | {"delta.enableChangeDataFeed": str(change_feed).lower()}
 
 
 def _unsliced(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
