@@ -95,8 +95,10 @@ class Backend(Protocol):
     def get_group(self, name: str, version: int | None) -> Group:
         """None is the newest version. Raises NotFound."""
 
-    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
-        """Every version of the groups whose name matches the glob and that bear all tags, by name, version."""
+    def list_groups(self, name: str | None, tags: dict[str, str], search: str | None) -> list[Group]:
+        """Every version of the groups whose name matches the glob, that bear all tags, and in whose name, description,
+        tags or columns all words of `search` stand; by name, version.
+        """
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
         """Raises NotFound, or Conflict if a feature view or a training dataset needs it and `force` is false."""
@@ -149,7 +151,9 @@ class Backend(Protocol):
 
     def get_view(self, name: str, version: int | None) -> ViewDefinition: ...
 
-    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]: ...
+    def list_views(
+        self, name: str | None, tags: dict[str, str], search: str | None
+    ) -> list[ViewDefinition]: ...
 
     def delete_view(self, name: str, version: int, force: bool) -> None:
         """With `force` its training datasets, too. Raises NotFound; Conflict if there are any, and not `force`."""
@@ -217,6 +221,7 @@ class Named(msgspec.Struct, frozen=True, omit_defaults=True):
 class Listing(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str | None = None
     tags: dict[str, str] = {}
+    search: str | None = None
 
 
 class SetTags(msgspec.Struct, frozen=True):

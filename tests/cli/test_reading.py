@@ -30,6 +30,9 @@ def test_people_see_tables(lake: Path, command: Command) -> None:
         "weather@v1   origin        seen         2h          3   hourly [bold]readings",
         "wide@v1      c0                                    40",
     ]
+    found = command("fg", "list", "--search", "hourly temp", "--store", lake).lines
+    assert [line.split()[0] for line in found[2:]] == ["weather@v1"]
+    assert command("fg", "list", "--tag", "team=none", "--store", lake).lines[2:] == []
     shown = command("fg", "show", "weather", "--store", lake).lines
     assert shown[:5] == [
         "group          weather@v1",
@@ -54,6 +57,8 @@ def test_people_see_tables(lake: Path, command: Command) -> None:
 
 
 def test_people_see_views(service: str, command: Command) -> None:
+    found = command("fv", "list", "--search", "known", "--store", service).lines
+    assert [line.split()[0] for line in found[2:]] == ["delays@v1"]
     assert command("fv", "list", "--store", service).lines[2:] == [
         "all_big@v1          3",
         "delays@v1           3   delay    what was known",

@@ -262,6 +262,24 @@ class TestRefused:
         with pytest.raises(hr.InvalidArgument):
             flights.with_columns(out=sql)
 
+    @pytest.mark.parametrize(
+        ("sql", "told"),
+        [
+            ("n +", r"'n \+' cannot be read: stopped at '\+', after 'n'"),
+            ("'a", "a quote or a comment is not closed"),
+            (" ", "is empty"),
+            ("dep > '2026-01-01'", "write a constant as timestamp '"),
+            ("hour(carrier)", "write a constant as timestamp '"),
+            ("dep - dep", r"epoch\(…\) gives the seconds"),
+            ("n + carrier", r"cast\(… as …\) converts"),
+            ("dayofweek(dep)", "isodow"),
+            ("date_diff('day', dep, dep)", "difference in days"),
+        ],
+    )
+    def test_the_column_is_named_and_a_way_out(self, flights, sql, told):
+        with pytest.raises(hr.InvalidArgument, match=f"^column 'out': .*{told}"):
+            flights.with_columns(out=sql)
+
     def test_names(self, flights):
         for name in ("id", "ID", "n", ""):
             with pytest.raises((hr.NameClash, hr.InvalidName)):

@@ -304,6 +304,29 @@ class TestList:
         assert names(name="w*", tags={"team": "a"}) == ["wx_hour"]
         assert names(tags={"team": "c"}) == []
 
+    def test_by_words(self, store):
+        store.create_feature_group(
+            "wx",
+            primary_key=["id"],
+            description="Hourly readings",
+            tags={"team": "Met"},
+            schema=pa.schema({"id": pa.int64(), "wind_speed": pa.float64()}),
+        )
+        store.create_feature_group("flights", primary_key=["id"], description="one a departure")
+        for words, expected in (
+            ("WX", ["wx"]),
+            ("readings hour", ["wx"]),
+            ("met", ["wx"]),
+            ("wind", ["wx"]),
+            ("wind departure", []),
+            ("%", []),
+            ("", ["flights", "wx"]),
+        ):
+            assert [group.name for group in store.list_feature_groups(search=words)] == expected
+        for words in (5, ["wx"]):
+            with pytest.raises(hr.InvalidArgument):
+                store.list_feature_groups(search=words)
+
     def test_tags_set_and_removed(self, store):
         group = store.create_feature_group("g", primary_key=["id"], tags={"a": "1", "b": "2"})
         group.set_tags({"a": None, "b": "3", "c": "4"})

@@ -59,9 +59,9 @@ class TestCreate:
         made = [store.get_or_create_feature_view("delays", query, labels=["delay"]) for _ in range(2)]
         assert [view.version for view in made] == [1, 1]
         assert len(store.list_feature_views()) == 1
-        with pytest.raises(hr.DefinitionMismatch, match="labels"):
+        with pytest.raises(hr.DefinitionMismatch, match=r"labels are \['delay'\], not \[\]"):
             store.get_or_create_feature_view("delays", query)
-        with pytest.raises(hr.DefinitionMismatch, match="query"):
+        with pytest.raises(hr.DefinitionMismatch, match="its query is another"):
             store.get_or_create_feature_view("delays", query.limit(5), labels=["delay"])
         assert store.get_or_create_feature_view("delays", query, version=2).version == 2
 
@@ -69,6 +69,12 @@ class TestCreate:
     def test_names_a_query(self, store, wrong):
         with pytest.raises(hr.InvalidArgument, match="query"):
             store.create_feature_view("delays", wrong)
+
+    def test_are_found_by_words(self, store, query):
+        store.create_feature_view("delays", query, description="Of departures")
+        store.create_feature_view("other", query, tags={"team": "met"})
+        for words, expected in (("departures", ["delays"]), ("MET", ["other"]), ("dela met", [])):
+            assert [view.name for view in store.list_feature_views(search=words)] == expected
 
     def test_versions(self, store, query):
         assert store.create_feature_view("v", query).version == 1

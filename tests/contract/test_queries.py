@@ -154,6 +154,17 @@ class TestJoin:
         with pytest.raises(hr.InvalidArgument):
             flights.join(wrong, on="origin")
 
+    def test_a_key_that_the_query_lacks_is_named_with_its_group(self, store, flights):
+        planes = store.create_feature_group(
+            "planes", primary_key=["plane"], schema=pa.schema({"plane": pa.string(), "seats": pa.int64()})
+        )
+        for on in (None, {"tail": "plane"}):
+            with pytest.raises(
+                hr.UnknownColumn,
+                match=rf"planes@v1, whose primary key is \['plane'\]: .*'{'tail' if on else 'plane'}'.*on=",
+            ):
+                flights.join(planes, on=on)
+
     def test_options_of_the_wrong_kind_are_refused(self, flights, weather):
         for options in (
             {"on": 5},

@@ -39,6 +39,26 @@ def test_the_rows_are_those_of_the_snapshot(group, snapshot):
     assert [c.snapshot for c in group.history()] == [4, 3, 2, 1, 0]
 
 
+def test_as_it_was_at_a_time(group):
+    before = held(group.read(snapshot=1))
+    commit = group.restore(timestamp=group.history()[-2].timestamp)
+    assert (commit.snapshot, held(group.read())) == (4, before)
+
+
+@pytest.mark.parametrize("when", [{}, {"snapshot": 1, "timestamp": "2026-01-01"}])
+def test_one_snapshot_or_one_time(group, when):
+    with pytest.raises(hr.InvalidArgument, match="restore takes a snapshot or a timestamp"):
+        group.restore(**when)
+    if when:
+        with pytest.raises(hr.InvalidArgument, match="read takes a snapshot or a timestamp"):
+            group.read(**when)
+
+
+def test_a_time_before_the_table(group):
+    with pytest.raises(hr.SnapshotNotFound):
+        group.restore(timestamp="2000-01-01")
+
+
 def test_writes_go_on_from_there(group):
     group.restore(1)
     commit = group.insert(table(range(140, 160), 9))

@@ -111,6 +111,17 @@ class TestRefused:
             ask(store, sql)
 
     @pytest.mark.parametrize(
+        ("sql", "told"),
+        [
+            ("SELECT day_of_week(id) FROM flights", "there is dayofweek"),
+            ("SELECT * FROM range(10)", "reads feature groups"),
+        ],
+    )
+    def test_a_way_out(self, store, groups, sql, told):
+        with pytest.raises(hr.SqlRejected, match=told):
+            ask(store, sql)
+
+    @pytest.mark.parametrize(
         "name",
         ["none", "/etc/passwd", "x.parquet", "flights@v9", "FLIGHTS", "sqlite_master", "__headrace_spine"],
     )

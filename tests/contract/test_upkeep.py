@@ -197,6 +197,7 @@ class TestDetail:
         assert (told.snapshot, told.rows, told.files) == (23, 24, 24)
         assert told.files_compacted == (2 if partition_by else 1)
         assert told.needs_compaction
+        assert repr(told).endswith("needs_compaction=True)")
         group.compact()
         told = group.detail()
         assert (told.rows, told.files) == (24, told.files_compacted)

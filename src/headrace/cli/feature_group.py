@@ -11,7 +11,7 @@ from headrace.cli import declaration, statistics
 from headrace.cli.confirmation import Yes, confirm, is_asked
 from headrace.cli.group import Name, commit_told, counts_text, group_named, group_told, print_group
 from headrace.cli.noun import no_version, noun
-from headrace.cli.option import columns_in
+from headrace.cli.option import Search, Tags, columns_in, tags_in
 from headrace.cli.report import print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
@@ -29,10 +29,15 @@ app = noun("Feature groups: stored, versioned tables.")
 def list_groups(
     target: Target,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Glob, such as 'weather*'.")] = None,
+    tag: Tags = None,
+    search: Search = None,
 ) -> None:
     """Every version of the feature groups."""
     with target.connect() as fs:
-        found = [group_told(group) for group in fs.list_feature_groups(name=name)]
+        found = [
+            group_told(group)
+            for group in fs.list_feature_groups(name=name, tags=tags_in(tag or []), search=search)
+        ]
     if target.json:
         print_json(found)
         return
@@ -132,7 +137,8 @@ def history(
     if target.json:
         print_json(commits)
     elif commits:
-        print_table(list(commits[0]), [list(commit.values()) for commit in commits])
+        names = [name.replace("_", " ") for name in commits[0]]
+        print_table(names, [["" if v is None else v for v in commit.values()] for commit in commits])
     else:
         print_text("nothing was inserted yet")
 

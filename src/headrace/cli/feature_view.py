@@ -8,7 +8,7 @@ import typer
 
 from headrace.cli.confirmation import Yes, confirm, is_asked
 from headrace.cli.noun import no_version, noun
-from headrace.cli.option import End, Limit, Output, Start, tags_text
+from headrace.cli.option import End, Limit, Output, Search, Start, Tags, tags_in, tags_text
 from headrace.cli.report import print_facts, print_json, print_table, print_text
 from headrace.cli.rows import give_rows
 from headrace.cli.target import Target, on_store
@@ -30,10 +30,13 @@ Name = Annotated[
 def list_views(
     target: Target,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Glob, such as 'delay*'.")] = None,
+    tag: Tags = None,
+    search: Search = None,
 ) -> None:
     """Every version of the feature views."""
     with target.connect() as fs:
-        found = [_listed(view) for view in fs.list_feature_views(name=name)]
+        views = fs.list_feature_views(name=name, tags=tags_in(tag or []), search=search)
+        found = [_listed(view) for view in views]
     if target.json:
         print_json(found)
         return

@@ -16,6 +16,7 @@ Output = Annotated[
     str | None, typer.Option(help="A .parquet, .csv or .arrow file; - is an Arrow stream on stdout.")
 ]
 Description = Annotated[str, typer.Option(help="For people.")]
+Search = Annotated[str | None, typer.Option(help="Words that stand in name, description, tags or columns.")]
 Tags = Annotated[list[str] | None, typer.Option(help="key=value; may be given again.")]
 
 

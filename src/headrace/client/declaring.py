@@ -108,6 +108,10 @@ def check_glob(name: object) -> str | None:
     return None if name is None else check_text("name", name)
 
 
+def check_search(words: object) -> str | None:
+    return None if words is None else check_text("search", words, hint='such as "wind speed"')
+
+
 def warn_of_versions(noun: str, name: str, asked: int | None, made: int) -> None:
     if asked is None and made > 1:
         warn(f"{noun} {name} was there: this is version {made}, which its name alone now means")
@@ -141,3 +145,19 @@ def check_same(found: GroupDefinition, wanted: GroupDefinition) -> None:
             hint="use get_feature_group, or another version",
             details={"differing": differing},
         )
+
+
+def check_same_view(found: ViewDefinition, wanted: ViewDefinition) -> None:
+    differing = [what for what in ("query", "labels") if getattr(found, what) != getattr(wanted, what)]
+    if not differing:
+        return
+    told = []
+    if "labels" in differing:
+        told.append(f"its labels are {list(found.labels)}, not {list(wanted.labels)}")
+    if "query" in differing:
+        told.append("its query is another")
+    raise DefinitionMismatch(
+        f"feature view {found.ref} is declared otherwise: {', and '.join(told)}",
+        hint=f"get_feature_view gives the one that is there; version={found.version + 1} makes another",
+        details={"differing": differing},
+    )

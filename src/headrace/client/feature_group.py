@@ -115,6 +115,7 @@ class FeatureGroup(GroupHandle):
         if filter is not None:
             query = query.filter(filter)
         if snapshot is not None or timestamp is not None:
+            pin("read", snapshot, timestamp)
             query = query.as_of(snapshot=snapshot, timestamp=timestamp)
         request = ReadRequest(
             kind="query",
@@ -163,7 +164,7 @@ class FeatureGroup(GroupHandle):
 
     def as_of(self, *, snapshot: int | None = None, timestamp: Time | None = None) -> Query:
         """A query on the table as it was."""
-        pin(snapshot, timestamp)
+        pin("as_of", snapshot, timestamp)
         return self._query().as_of(snapshot=snapshot, timestamp=timestamp)
 
     def detail(self) -> TableDetail:
@@ -174,10 +175,17 @@ class FeatureGroup(GroupHandle):
         """The commits, newest first."""
         return self._backend.history(self._ref, None if limit is None else check_limit(limit))
 
-    def restore(self, snapshot: int, *, idempotency_key: str | None = None) -> Commit:
-        """Make the table what it was at a snapshot, in a new commit: what came after stays in the history.
+    def restore(
+        self,
+        snapshot: int | None = None,
+        *,
+        timestamp: Time | None = None,
+        idempotency_key: str | None = None,
+    ) -> Commit:
+        """Make the table what it was, in a new commit: what came after stays in the history.
 
         Args:
+            snapshot, timestamp: as it was then; exactly one of them.
             idempotency_key: names the write, so that running it again changes nothing.
 
         Raises:
@@ -185,7 +193,10 @@ class FeatureGroup(GroupHandle):
             Conflict: others kept writing; try again.
             OutcomeUnknown: try again with the same `idempotency_key`.
         """
-        return self._backend.restore(self._ref, check_snapshot(snapshot), _write_key(idempotency_key))
+        pin("restore", snapshot, timestamp)
+        if snapshot is None:
+            snapshot = self.as_of(timestamp=timestamp).read().snapshots[self._ref]
+        return self._backend.restore(self._ref, snapshot, _write_key(idempotency_key))
 
     def add_features(
         self, features: Mapping[str, pa.DataType], *, idempotency_key: str | None = None

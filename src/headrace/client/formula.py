@@ -47,6 +47,12 @@ _TARGETS: dict[str, Target] = {
     "DOUBLE": "double", "TEXT": "text", "VARCHAR": "text", "BOOLEAN": "boolean", "DATE": "date",
     "TIMESTAMP": "timestamp", "TIMESTAMPNTZ": "timestamp", "TIMESTAMPTZ": "timestamp",
 }  # fmt: skip
+# What is asked for most of what is not there, and what gives the same.
+_INSTEAD: dict[type[exp.Expression], str] = {
+    exp.DayOfWeek: "isodow(…) is 1 on Mondays and 7 on Sundays",
+    exp.DateDiff: "(epoch(a) - epoch(b)) / 86400 is the difference in days",
+    exp.TimestampDiff: "(epoch(a) - epoch(b)) / 86400 is the difference in days",
+}
 # What the parser says of how a function treats nulls and types, which is said here once for all engines.
 _IGNORED = frozenset({"typed", "safe", "ignore_nulls", "coalesce", "quoted", "is_string", "_type"})
 
@@ -59,16 +65,28 @@ def parse_formula(name: str, sql: object, columns: Sequence[str]) -> Formula:
     """
     text = check_text(name, sql, hint='a formula, such as "temp * 9 / 5 + 32"')
     if len(text) > _LONGEST:
-        raise SqlRejected(f"{name}: a formula has at most {_LONGEST} characters")
+        raise SqlRejected(f"column {name!r}: a formula has at most {_LONGEST} characters")
+    if not text.strip():
+        raise SqlRejected(f"column {name!r}: the formula is empty")
     try:
         parsed = sqlglot.parse_one(text, read="duckdb")
     except (sqlglot.ParseError, sqlglot.TokenError, RecursionError) as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SqlRejected(f"{name}: {text[:200]!r} cannot be read: {told}") from None
+        raise SqlRejected(f"column {name!r}: {text[:200]!r} cannot be read: {_where(error)}") from None
     try:
         return _Reading(name, columns).formula(parsed)
     except RecursionError:
-        raise SqlRejected(f"{name}: the formula is nested too deeply") from None
+        raise SqlRejected(f"column {name!r}: the formula is nested too deeply") from None
+
+
+def _where(error: Exception) -> str:
+    """Where the parser gave up, in our words: its own speak of its classes."""
+    if isinstance(error, sqlglot.ParseError) and error.errors:
+        near = (error.errors[0].get("highlight") or "").strip()
+        after = (error.errors[0].get("start_context") or "").strip()
+        return f"stopped at {near!r}, after {after[-40:]!r}" if after else f"stopped at {near!r}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return "a quote or a comment is not closed"
 
 
 class _Reading:
@@ -100,7 +118,8 @@ class _Reading:
         if len(alike) == 1 and not node.this.args.get("quoted"):
             return Read(Ref(alike[0]))
         raise UnknownColumn(
-            f"{self._name}: there is no column {name!r}", hint=f"there is {', '.join(self._columns[:20])}"
+            f"column {self._name!r}: there is no column {name!r}",
+            hint=f"there is {', '.join(self._columns[:20])}",
         )
 
     def literal(self, node: exp.Literal) -> Formula:
@@ -207,8 +226,9 @@ class _Reading:
     def _refused(self, node: Any, what: str | None = None) -> SqlRejected:
         told = what or (node.sql("duckdb")[:100] if isinstance(node, exp.Expression) else repr(node))
         return SqlRejected(
-            f"{self._name}: {told} has no place in a formula",
-            hint=f"there are + - * / %, comparisons, and or not, in, like, is null, case, cast, {', '.join(_BY_NAME)}",
+            f"column {self._name!r}: {told} has no place in a formula",
+            hint=_INSTEAD.get(type(node))
+            or f"there are + - * / %, comparisons, and or not, in, like, is null, case, cast, {', '.join(_BY_NAME)}",
         )
 
 

@@ -140,7 +140,7 @@ class Query:
 
     def as_of(self, *, snapshot: int | None = None, timestamp: Time | None = None) -> Query:
         """Read the tables as they were; a joined query takes a timestamp, for tables not yet pinned."""
-        time = pin(snapshot, timestamp)
+        time = pin("as_of", snapshot, timestamp)
         joined = any(isinstance(step, Join) for step in self._model.steps)
         if snapshot is not None and joined:
             raise InvalidArgument(
@@ -195,10 +195,10 @@ def check_snapshot(snapshot: int, least: int = 0) -> int:
     return snapshot
 
 
-def pin(snapshot: int | None, timestamp: Time | None) -> dt.datetime | None:
-    """The instant of `timestamp`. Raises InvalidArgument unless exactly one of both is given."""
+def pin(call: str, snapshot: int | None, timestamp: Time | None) -> dt.datetime | None:
+    """The instant of `timestamp`. Raises InvalidArgument unless exactly one of both is given to the call."""
     if (snapshot is None) == (timestamp is None):
-        raise InvalidArgument("as_of takes a snapshot or a timestamp: exactly one of them")
+        raise InvalidArgument(f"{call} takes a snapshot or a timestamp: exactly one of them")
     if snapshot is not None:
         check_snapshot(snapshot)
     return None if timestamp is None else parse_time("timestamp", timestamp)

@@ -69,8 +69,9 @@ class RemoteBackend:
     def get_group(self, name: str, version: int | None) -> Group:
         return self._wire.ask("get_group", protocol.Named(name, version), _GROUP).group()
 
-    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
-        return [body.group() for body in self._wire.ask("list_groups", protocol.Listing(name, tags), _GROUPS)]
+    def list_groups(self, name: str | None, tags: dict[str, str], search: str | None) -> list[Group]:
+        listing = protocol.Listing(name, tags, search)
+        return [body.group() for body in self._wire.ask("list_groups", listing, _GROUPS)]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
         self._change("delete_group", name, protocol.Named(name, version, force), _NOTHING)
@@ -124,8 +125,8 @@ class RemoteBackend:
     def get_view(self, name: str, version: int | None) -> ViewDefinition:
         return self._wire.ask("get_view", protocol.Named(name, version), _VIEW)
 
-    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
-        return self._wire.ask("list_views", protocol.Listing(name, tags), _VIEWS)
+    def list_views(self, name: str | None, tags: dict[str, str], search: str | None) -> list[ViewDefinition]:
+        return self._wire.ask("list_views", protocol.Listing(name, tags, search), _VIEWS)
 
     def delete_view(self, name: str, version: int, force: bool) -> None:
         self._change("delete_view", name, protocol.Named(name, version, force), _NOTHING)

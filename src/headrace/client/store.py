@@ -11,7 +11,9 @@ import pyarrow as pa
 from headrace.client.declaring import (
     check_glob,
     check_same,
+    check_same_view,
     check_schema,
+    check_search,
     check_version,
     group_definition,
     maybe_version,
@@ -25,7 +27,7 @@ from headrace.client.historical import historical_features
 from headrace.client.options import EngineName
 from headrace.client.query import Query
 from headrace.client.result import Result
-from headrace.errors import AlreadyExists, DefinitionMismatch, InvalidArgument, NotFound
+from headrace.errors import AlreadyExists, InvalidArgument, NotFound
 from headrace.model.definition import EventTimeUnit, GroupFormat
 from headrace.model.duration import Duration
 from headrace.model.name import check_name, check_tags
@@ -224,13 +226,21 @@ class FeatureStore:
         return group
 
     def list_feature_groups(
-        self, *, name: str | None = None, tags: Mapping[str, str] | None = None
+        self,
+        *,
+        name: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        search: str | None = None,
     ) -> list[FeatureGroup]:
-        """Every version, by name; `name` is a glob such as "weather*", and all `tags` must match."""
-        return [
-            FeatureGroup(self._backend, g)
-            for g in self._backend.list_groups(check_glob(name), check_tags(tags))
-        ]
+        """Every version, by name.
+
+        Args:
+            name: a glob, such as "weather*".
+            tags: all of them must match.
+            search: words; each must stand in the name, the description, a tag or a column, in whatever case.
+        """
+        found = self._backend.list_groups(check_glob(name), check_tags(tags), check_search(search))
+        return [FeatureGroup(self._backend, group) for group in found]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view or dataset needs it."""
@@ -282,13 +292,7 @@ class FeatureStore:
                 return FeatureView(self._backend, self._backend.create_view(wanted))
             except AlreadyExists:
                 found = self._backend.get_view(name, version)
-        differing = [what for what in ("query", "labels") if getattr(found, what) != getattr(wanted, what)]
-        if differing:
-            raise DefinitionMismatch(
-                f"feature view {found.ref} is declared otherwise: {' and '.join(differing)} differ",
-                hint="use get_feature_view, or another version",
-                details={"differing": differing},
-            )
+        check_same_view(found, wanted)
         return FeatureView(self._backend, found)
 
     def get_feature_view(self, name: str, version: int | None = None) -> FeatureView:
@@ -297,13 +301,21 @@ class FeatureStore:
         return FeatureView(self._backend, self._backend.get_view(name, maybe_version(version)))
 
     def list_feature_views(
-        self, *, name: str | None = None, tags: Mapping[str, str] | None = None
+        self,
+        *,
+        name: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        search: str | None = None,
     ) -> list[FeatureView]:
-        """Every version, by name; `name` is a glob, and all `tags` must match."""
-        return [
-            FeatureView(self._backend, v)
-            for v in self._backend.list_views(check_glob(name), check_tags(tags))
-        ]
+        """Every version, by name.
+
+        Args:
+            name: a glob, such as "delay*".
+            tags: all of them must match.
+            search: words; each must stand in the name, the description or a tag, in whatever case.
+        """
+        found = self._backend.list_views(check_glob(name), check_tags(tags), check_search(search))
+        return [FeatureView(self._backend, view) for view in found]
 
     def delete_feature_view(self, name: str, version: int, *, force: bool = False) -> None:
         """Delete the view, with `force` its training datasets, too. Raises NotFound; Conflict if it has any."""

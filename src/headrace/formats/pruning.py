@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from headrace.model.expression import And, Compare, Condition, IsIn, IsNull, Not, Or, Ref, Value
 from headrace.model.types import is_string
 
-_MILLISECOND = pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us"))
 _EXACT_TEXT = 24
 """Statistics cut long text; a longest value shorter than this is whole."""
 
@@ -116,7 +115,7 @@ def _compare(files: pa.Table, schema: pa.Schema, ref: Ref, op: str, value: Value
         return None
     if pa.types.is_timestamp(kind):
         # Spark cuts the digits below a millisecond off.
-        most = pc.add(most, _MILLISECOND)
+        most = pc.add(most, pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us")))
     above = pc.less_equal(least, wanted) if op != "<" else pc.less(least, wanted)
     below = pc.greater_equal(most, wanted) if op != ">" else pc.greater(most, wanted)
     if pa.types.is_floating(kind):
@@ -124,11 +123,6 @@ def _compare(files: pa.Table, schema: pa.Schema, ref: Ref, op: str, value: Value
         below = None
     elif is_string(kind):
         below = pc.or_(below, pc.greater_equal(pc.binary_length(most), _EXACT_TEXT))
-    elif pa.types.is_timestamp(kind):
-        # Some writers keep milliseconds of the greatest time.
-        below = pc.greater_equal(
-            most, pc.subtract(wanted, pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us")))
-        )
     match op:
         case "=":
             return _or_unknown(_all([above, below]))

@@ -24,6 +24,10 @@ class TableDetail(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     files_compacted: int
 
+    def __repr__(self) -> str:
+        told = {**msgspec.structs.asdict(self), "needs_compaction": self.needs_compaction}
+        return f"TableDetail({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
     @property
     def needs_compaction(self) -> bool:
         """Whether most files are there only because rows came a few at a time."""

@@ -332,7 +332,9 @@ class _Typing:
         if found == "null":
             return kinds[0]
         if found not in kinds:
-            raise InvalidArgument(f"{what} takes {' or '.join(kinds)}, not {found}")
+            raise InvalidArgument(
+                f"{what} takes {' or '.join(kinds)}, not {found}", hint=_conversion(found, kinds[0])
+            )
         return found
 
     def _common(self, what: str, nodes: list[Formula]) -> _Kind:
@@ -342,7 +344,18 @@ class _Typing:
         if kinds == {"date", "timestamp"}:
             return "timestamp"
         if len(kinds) > 1:
+            told = sorted(kinds)
             raise InvalidArgument(
-                f"{what} puts {' and '.join(sorted(kinds))} together", hint="cast one of them"
+                f"{what} puts {' and '.join(told)} together", hint=_conversion(told[0], told[-1])
             )
         return kinds.pop() if kinds else "null"
+
+
+def _conversion(found: _Kind, wanted: _Kind) -> str:
+    """What a user can write where one kind stands and another is wanted."""
+    times = {"date", "timestamp"}
+    if {found, wanted} in ({"date", "text"}, {"text", "timestamp"}):
+        return "write a constant as timestamp '2026-01-01 06:00:00'; cast(… as timestamp) converts a column"
+    if found in times and wanted in ("integer", "double"):
+        return "epoch(…) gives the seconds of a time, so epoch(a) - epoch(b) is a difference"
+    return "cast(… as …) converts: bigint, double, varchar, boolean, date, timestamp"

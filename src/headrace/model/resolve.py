@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from headrace.errors import InvalidArgument, KeyMismatch, Leakage, NameClash, SchemaMismatch
+from headrace.errors import (
+    InvalidArgument,
+    KeyMismatch,
+    Leakage,
+    NameClash,
+    SchemaMismatch,
+    UnknownColumn,
+)
 from headrace.model.age import check_ages
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.expression import Condition, Ref, columns_of
@@ -61,7 +68,7 @@ def schema_of(group: Group) -> pa.Schema:
     if group.schema is None:
         raise SchemaMismatch(
             f"feature group {group.definition.ref} has no columns yet",
-            hint="the first insert sets its schema; or create it with schema=",
+            hint="the first insert sets them; in Python, schema= declares them when it is created",
         )
     return group.schema
 
@@ -134,7 +141,10 @@ def _computed(state: Resolved, name: str, formula: Formula) -> tuple[Field, ...]
     whole = replaced(formula, formulas)
     reads(whole)  # which is refused where it has grown too large
     types = {ref: state.type_of(place) for ref, place in places.items()}
-    kind = type_of(whole, types.__getitem__)
+    try:
+        kind = type_of(whole, types.__getitem__)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"column {name!r}: {error.message}", hint=error.hint) from None
     origin = Computed(whole, tuple(places.items()), tuple(types.items()), kind)
     return (*state.fields, Field(name, kind, origin))
 
@@ -144,7 +154,7 @@ def _named(place: Place) -> Ref:
 
 
 def _place_in_result(state: Resolved, ref: Ref) -> Origin:
-    where = "the spine" if state.root.source.group == ENTITIES else "the query"
+    where = "entity_df" if state.root.source.group == ENTITIES else "the query"
     if ref.group is None:
         for field in state.fields:
             if field.name == ref.name:
@@ -248,7 +258,16 @@ def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], .
         )
     keys = []
     for left, name in pairs:
-        place = _place_in_result(state, Ref(left))
+        try:
+            place = _place_in_result(state, Ref(left))
+        except UnknownColumn as error:
+            sent = state.root.source.group == ENTITIES
+            way_out = "rename the column" if sent else f'name the column that holds it: on={{"…": {name!r}}}'
+            raise UnknownColumn(
+                f"join with {ref}, whose primary key is {list(key)}: {error.message}",
+                hint=f"{way_out}; {error.hint}",
+                details=error.details,
+            ) from None
         if isinstance(place, Computed):
             raise KeyMismatch(
                 f"join with {ref}: {left!r} is computed",

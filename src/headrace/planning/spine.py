@@ -7,6 +7,7 @@ import dataclasses
 import pyarrow as pa
 
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch, UnknownColumn
+from headrace.model.query import ENTITIES
 from headrace.model.request import ReadRequest
 from headrace.model.resolved import Resolved
 
@@ -23,18 +24,19 @@ class Spine:
 
 
 def make_spine(request: ReadRequest, resolved: Resolved, schema: pa.Schema) -> Spine:
+    what = "entity_df" if resolved.root.source.group == ENTITIES else "spine"
     names = list(schema.names)
     folded = [n.casefold() for n in names]
     if len(set(folded)) < len(folded):
         twice = sorted({n for n in names if folded.count(n.casefold()) > 1})
-        raise NameClash(f"spine: columns are equal, or differ by case alone: {', '.join(map(repr, twice))}")
+        raise NameClash(f"{what}: columns are equal, or differ by case alone: {', '.join(map(repr, twice))}")
     if not names:
-        raise InvalidArgument("spine: there are no columns")
+        raise InvalidArgument(f"{what}: there are no columns")
     root_time = resolved.root.definition.event_time
     time = request.point_in_time.event_time
     if time is not None and time not in names:
         raise UnknownColumn(
-            f"spine has no column {time!r} for event_time", hint=f"it has {', '.join(names[:20])}"
+            f"{what} has no column {time!r} for event_time", hint=f"it has {', '.join(names[:20])}"
         )
     if time is None:
         stamps = [f.name for f in schema if pa.types.is_timestamp(f.type)]
@@ -44,19 +46,19 @@ def make_spine(request: ReadRequest, resolved: Resolved, schema: pa.Schema) -> S
             time = ENTITY_TIME if ENTITY_TIME in names else stamps[0] if len(stamps) == 1 else None
             if time is None and len(stamps) > 1:
                 raise InvalidArgument(
-                    f"spine has several times: {', '.join(stamps)}", hint="say which with event_time="
+                    f"{what} has several times: {', '.join(stamps)}", hint="say which with event_time="
                 )
     if time is None:
         if request.kind == "training":
             raise InvalidArgument(
-                f"spine has no event time; {resolved.root.definition.ref} calls it {root_time!r}",
+                f"{what} has no event time; {resolved.root.definition.ref} calls it {root_time!r}",
                 hint="add the column, or say which it is with event_time=",
             )
         return Spine(schema, None)
     kind = schema.field(time).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind)):
         raise SchemaMismatch(
-            f"spine: event time {time!r} is {kind}",
+            f"{what}: event time {time!r} is {kind}",
             hint="make it a timestamp; naive times are UTC",
             details={
                 "problems": [{"code": "SCHEMA_MISMATCH", "column": time, "message": f"{time!r} is {kind}"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ coalesce ifnull nullif if typeof"""
 _KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
 _KNOWN_NODES = frozenset(_NODES.split())
 _KNOWN_FUNCTIONS = frozenset(_FUNCTIONS.split())
+_SOME = ["sum", "count", "min", "max", "date_trunc", "coalesce", "and about 200 more"]
 _MOST_PARTS = 10_000
 
 
@@ -87,16 +89,22 @@ class _Check:
     def _expression(self, part: Mapping[str, Any]) -> None:
         kind = part["class"]
         if kind not in _KNOWN_EXPRESSIONS:
-            raise SqlRejected(f"{str(kind).lower()} has no place in a query")
+            raise SqlRejected(f"{str(kind).lower().replace('_', ' ')} has no place in a query")
         if kind in ("FUNCTION", "WINDOW"):
             name = str(part.get("function_name"))
             if name.lower() not in _KNOWN_FUNCTIONS or part.get("qualified_name", {}).get("path") != [name]:
-                raise SqlRejected(f"the function {name} has no place in a query")
+                raise SqlRejected(
+                    f"the function {name} has no place in a query",
+                    hint=f"there is {', '.join(difflib.get_close_matches(name, _KNOWN_FUNCTIONS) or _SOME)}",
+                )
 
     def _node(self, part: Mapping[str, Any]) -> None:
         kind = part["type"]
         if kind not in _KNOWN_NODES:
-            raise SqlRejected(f"{str(kind).lower().replace('_', ' ')} has no place in a query")
+            raise SqlRejected(
+                f"{str(kind).lower().replace('_', ' ')} has no place in a query",
+                hint="a query reads feature groups, its own subqueries and common table expressions alone",
+            )
         if part.get("sample") is not None:
             raise SqlRejected("a sample is another one each time", hint="leave tablesample out")
         if kind == "BASE_TABLE":

@@ -214,7 +214,7 @@ class Catalog(Generic[Definition]):
         elif there:
             hint = f"there is {_some(sorted(there))}"
         else:
-            hint = f"project {project} has no {self._noun} yet"
+            hint = "it has none yet"
         what = self._refer(name, version or 0)
         return NotFound(
             f"project {project} has no {self._noun} {what}",

@@ -109,7 +109,7 @@ class Registry:
                 needs += [f"training dataset {', '.join(datasets)}"] if datasets else []
                 raise Conflict(
                     f"feature group {deleted.ref} is needed by {' and '.join(needs)}",
-                    hint="delete what needs it first, or force",
+                    hint="delete what needs it first, or delete with force",
                     details={
                         "project": project,
                         "name": name,
@@ -180,7 +180,7 @@ class Registry:
                 numbers = [dataset.version for dataset in datasets]
                 raise Conflict(
                     f"feature view {view.ref} has training datasets: {', '.join(map(str, numbers))}",
-                    hint="delete its training datasets first, or force",
+                    hint="delete its training datasets first, or delete with force",
                     details={"project": project, "name": name, "version": version, "datasets": numbers},
                 )
             for dataset in datasets:

@@ -30,6 +30,7 @@ from headrace.model.name import check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
+from headrace.model.search import mentions, told_texts
 from headrace.protocol import InsertMode
 from headrace.service.adoption import adopted
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
@@ -92,9 +93,9 @@ class ProjectStore:
     def get_group(self, name: str, version: int | None) -> Group:
         return self._with_schema(self._store.registry.get_group(self._project, name, version))
 
-    def list_groups(self, name: str | None, tags: dict[str, str]) -> list[Group]:
-        found = self._store.registry.list_groups(self._project, name, tags)
-        return [group for definition in found if (group := self._listed(definition)) is not None]
+    def list_groups(self, name: str | None, tags: dict[str, str], search: str | None) -> list[Group]:
+        found = map(self._listed, self._store.registry.list_groups(self._project, name, tags))
+        return [group for group in found if group is not None and mentions(search, _texts(group))]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
         self._remove(self._store.registry.delete_group(self._project, name, version, force))
@@ -178,8 +179,9 @@ class ProjectStore:
     def get_view(self, name: str, version: int | None) -> ViewDefinition:
         return self._store.registry.get_view(self._project, name, version)
 
-    def list_views(self, name: str | None, tags: dict[str, str]) -> list[ViewDefinition]:
-        return self._store.registry.list_views(self._project, name, tags)
+    def list_views(self, name: str | None, tags: dict[str, str], search: str | None) -> list[ViewDefinition]:
+        found = self._store.registry.list_views(self._project, name, tags)
+        return [v for v in found if mentions(search, told_texts(v.name, v.description, v.tags))]
 
     def delete_view(self, name: str, version: int, force: bool) -> None:
         for dataset in self._store.registry.delete_view(self._project, name, version, force):
@@ -281,6 +283,12 @@ class ProjectStore:
         if log.started and not definition.started:
             with contextlib.suppress(HeadraceError):
                 self._store.registry.start_group(self._project, definition)
+
+
+def _texts(group: Group) -> list[str]:
+    told = group.definition
+    columns = () if group.schema is None else group.schema.names
+    return [*told_texts(told.name, told.description, told.tags), *columns]
 
 
 def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
