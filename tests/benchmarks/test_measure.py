@@ -22,6 +22,8 @@ from benchmarks.workload import Case, Goal
 
 import headrace as hr
 
+pytestmark = pytest.mark.slow
+
 ROWS = [{"l_orderkey": i, "l_linenumber": 1, "l_tax": i / 7} for i in range(100)]
 
 

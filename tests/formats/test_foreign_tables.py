@@ -77,6 +77,7 @@ def test_every_snapshot(path):
     as_spark_has_it(log_of(path).newest(), path, snapshots(path)[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=named)
 def test_entry_by_entry(path, tmp_path):
     """Each entry is read on from the one before."""
@@ -93,6 +94,7 @@ def test_entry_by_entry(path, tmp_path):
         as_spark_has_it(followed.newest(), path, version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=named)
 def test_no_file_is_left_out_that_has_rows(path):
     snapshot = log_of(path).newest()

@@ -17,6 +17,7 @@ PAGES = 24
 ON_A_SMALL_DISK = 'mount -t tmpfs -o size=24m tmpfs "$1" && exec "$2" -m integration.full_disk "$1" "$3"'
 
 
+@pytest.mark.slow
 def test_every_write_with_more_and_more_room(tmp_path: Path) -> None:
     """The disk is mounted in a namespace of the program's own, and goes with it."""
     alone = ["unshare", "--user", "--map-root-user", "--mount"]
