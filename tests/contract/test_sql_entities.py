@@ -129,6 +129,42 @@ class TestRefused:
         with pytest.raises((hr.NotFound, hr.InvalidArgument), match="table"):
             ask(store, f'SELECT * FROM "{name}"')
 
+    @pytest.mark.parametrize("name", ["{path}", "pg_settings", "sqlite_master", "duckdb_tables"])
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "SELECT x.* FROM {name} x, (WITH {name} AS (SELECT 1) SELECT * FROM {name}) y",
+            "SELECT x.* FROM (WITH {name} AS (SELECT 1) SELECT * FROM {name}) y, {name} x",
+            "WITH a AS (WITH {name} AS (SELECT 1) SELECT * FROM {name}) SELECT * FROM {name}",
+            "WITH a AS (SELECT * FROM {name}), {name} AS (SELECT 1) SELECT * FROM a",
+            "WITH {name} AS (SELECT * FROM {name}) SELECT * FROM {name}",
+            "SELECT * FROM flights WHERE id IN (WITH {name} AS (SELECT 1) SELECT * FROM {name}) OR (SELECT count(*) FROM {name}) > 0",
+        ],
+    )
+    def test_a_name_that_is_defined_elsewhere(self, store, groups, tmp_path, sql, name):
+        path = tmp_path / "secret.csv"
+        path.write_text("id,secret\n1,2\n")
+        named = '"' + name.format(path=path) + '"'
+        with pytest.raises((hr.NotFound, hr.InvalidArgument), match="table"):
+            ask(store, sql.format(name=named))
+
+    def test_a_name_that_is_defined_elsewhere_is_the_group_here(self, store, groups):
+        shadowed = "(WITH flights AS (SELECT 7 AS seven) SELECT * FROM flights) AS y"
+        found = ask(
+            store,
+            f"SELECT f.origin, f.dep AS event_timestamp, seven FROM flights AS f, {shadowed} WHERE id = 4",
+        )
+        assert values(found, "seven") == [7]
+
+    @pytest.mark.parametrize(
+        "name", ["current_date", "CURRENT_TIMESTAMP", "localtimestamp", "user", "session_user"]
+    )
+    def test_the_clock_and_the_user(self, store, groups, name):
+        with pytest.raises(hr.SqlRejected, match=f"{name} has no place in a query"):
+            ask(store, f"SELECT origin, dep AS event_timestamp, {name} AS x FROM flights")
+        named = f'SELECT origin, dep AS event_timestamp, id AS "{name}" FROM flights ORDER BY "{name}"'
+        assert ask(store, named).to_arrow().num_rows
+
     def test_groups_of_other_projects(self, store, groups, target):
         with hr.connect(target, project="elsewhere") if isinstance(target, str) else store as other:
             if other is not store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Mapping
 from typing import Any
@@ -33,6 +34,11 @@ row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value las
 list_value list_extract list_element list_contains list_distinct list_sort list_aggregate array_length unnest
 struct_pack struct_extract map map_keys map_values element_at row
 coalesce ifnull nullif if typeof"""
+# Columns by their looks, which the engine takes for functions where there is no such column.
+_VALUES = """
+current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime
+localtimestamp session_user user"""
+_KNOWN_VALUES = frozenset(_VALUES.split())
 _KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
 _KNOWN_NODES = frozenset(_NODES.split())
 _KNOWN_FUNCTIONS = frozenset(_FUNCTIONS.split())
@@ -40,11 +46,32 @@ _SOME = ["sum", "count", "min", "max", "date_trunc", "coalesce", "and about 200 
 _MOST_PARTS = 10_000
 
 
-def tables_of(parsed: Mapping[str, Any]) -> list[str]:
-    """The tables that a query reads, by the names that it gives them.
+@dataclasses.dataclass(frozen=True)
+class CheckedQuery:
+    """A query that says nothing that none may say.
 
     Args:
-        parsed: what DuckDB's `json_serialize_sql` gives.
+        tree: what DuckDB's `json_deserialize_sql` takes. Every table in it bears the name that `shown_as` gives, those
+            that the query defines itself, too: so none can be taken for a file, or for a table of the engine's own.
+        tables: those that the query does not define itself, by the names that it gives them.
+        values: names that are the clock or the user where no column is called so.
+    """
+
+    tree: Mapping[str, Any]
+    tables: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+def shown_as(table: str) -> str:
+    """The name by which a checked query asks for a table."""
+    return f"__headrace_{table.casefold().encode().hex()}"
+
+
+def check_query(parsed: dict[str, Any]) -> CheckedQuery:
+    """Check a query, and name its tables anew.
+
+    Args:
+        parsed: what DuckDB's `json_serialize_sql` gives; it is changed.
 
     Raises:
         SqlRejected: it is not one query, or says what none may say.
@@ -56,35 +83,43 @@ def tables_of(parsed: Mapping[str, Any]) -> list[str]:
         raise SqlRejected(f"{len(statements)} statements were given, and one query is expected")
     check = _Check()
     check.walk(statements[0].get("node"))
-    return [name for name in dict.fromkeys(check.tables) if name not in check.named]
+    values = [name for name in check.values if name.casefold() not in check.aliases]
+    return CheckedQuery(parsed, tuple(dict.fromkeys(check.tables)), tuple(dict.fromkeys(values)))
 
 
 class _Check:
     def __init__(self) -> None:
         self.tables: list[str] = []
-        self.named: set[str] = set()
-        """Queries that the query names itself."""
+        self.values: list[str] = []
+        self.aliases: set[str] = set()
 
     def walk(self, root: object) -> None:
-        left, parts = [root], 0
+        """Each part with the names of the queries that are defined where it stands."""
+        left: list[tuple[object, frozenset[str]]] = [(root, frozenset())]
+        parts = 0
         while left:
-            part = left.pop()
+            part, defined = left.pop()
             parts += 1
             if parts > _MOST_PARTS:
                 raise SqlRejected(f"the query has more than {_MOST_PARTS} parts")
             if isinstance(part, list):
-                left += part
+                left += [(item, defined) for item in part]
             elif isinstance(part, dict):
-                self._check(part)
-                left += part.values()
+                queries = (part.get("cte_map") or {}).get("map") or ()
+                for query in queries:
+                    left.append((query["value"], defined))
+                    defined |= {query["key"].casefold()}
+                    query["key"] = shown_as(query["key"])
+                self._check(part, defined)
+                left += [(value, defined) for key, value in part.items() if key != "cte_map"]
 
-    def _check(self, part: Mapping[str, Any]) -> None:
+    def _check(self, part: dict[str, Any], defined: frozenset[str]) -> None:
+        names = [part.get("alias"), *(part.get("column_name_alias") or ()), *(part.get("aliases") or ())]
+        self.aliases |= {name.casefold() for name in names if isinstance(name, str)}
         if "class" in part:
             self._expression(part)
         elif "type" in part and isinstance(part["type"], str):
-            self._node(part)
-        for entry in (part.get("cte_map") or {}).get("map", ()):
-            self.named.add(entry["key"])
+            self._node(part, defined)
 
     def _expression(self, part: Mapping[str, Any]) -> None:
         kind = part["class"]
@@ -97,8 +132,12 @@ class _Check:
                     f"the function {name} has no place in a query",
                     hint=f"there is {', '.join(difflib.get_close_matches(name, _KNOWN_FUNCTIONS) or _SOME)}",
                 )
+        if kind == "COLUMN_REF":
+            name, *deeper = part.get("column_names") or [""]
+            if not deeper and str(name).casefold() in _KNOWN_VALUES:
+                self.values.append(str(name))
 
-    def _node(self, part: Mapping[str, Any]) -> None:
+    def _node(self, part: dict[str, Any], defined: frozenset[str]) -> None:
         kind = part["type"]
         if kind not in _KNOWN_NODES:
             raise SqlRejected(
@@ -114,4 +153,9 @@ class _Check:
                     f"{'.'.join(map(str, path or ()))} is no feature group",
                     hint='name feature groups alone: flights, or "flights@v1"',
                 )
-            self.tables.append(str(part["table_name"]))
+            name = str(part["table_name"])
+            if name.casefold() not in defined:
+                self.tables.append(name)
+            part["alias"] = part.get("alias") or name
+            part["table_name"] = shown_as(name)
+            part["qualified_name"] = {"path": [shown_as(name)]}

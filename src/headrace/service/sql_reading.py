@@ -16,7 +16,7 @@ from headrace.model.definition import read_schema, write_schema
 from headrace.model.expression_sql import identifier, text
 from headrace.model.query import Query, Source
 from headrace.model.request import Prepared, ReadRequest
-from headrace.planning.sql_check import tables_of
+from headrace.planning.sql_check import CheckedQuery, check_query, shown_as
 from headrace.protocol import BATCH_ROWS
 from headrace.service.reading import Reader
 
@@ -36,11 +36,10 @@ class SqlReader:
             SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group.
         """
         with self._reader.engine.session() as session:
-            sql, names = _parsed(session, request.sql)
+            query = _checked(session, request.sql)
             # A request that was prepared before has its tables.
-            tables = request.tables if request.now else {name: self._table(name) for name in names}
-            self._show(session, tables)
-            schema = _schema(session, sql)
+            tables = request.tables if request.now else {name: self._table(name) for name in query.tables}
+            schema = _schema(session, self._shown(session, query, tables))
         snapshots: dict[str, int] = {}
         for pinned in tables.values():
             source = pinned.query.source if pinned.query else Source("")
@@ -65,10 +64,7 @@ class SqlReader:
             raise InvalidArgument("the read is not prepared")
         session = self._reader.engine.open()
         try:
-            sql, names = _parsed(session, request.sql)
-            if set(names) != set(request.tables):
-                raise InvalidArgument("the read was prepared for other tables than the query names")
-            self._show(session, request.tables)
+            sql = self._shown(session, _checked(session, request.sql), request.tables)
         except BaseException:
             session.close()
             raise
@@ -89,10 +85,14 @@ class SqlReader:
                 f"table {name!r}: {error.message}", hint=error.hint, details=error.details
             ) from None
 
-    def _show(self, session: Session, tables: Mapping[str, ReadRequest]) -> None:
-        """Give the session its tables: there are no others in it."""
+    def _shown(self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> str:
+        """Give the session the tables of the query, which then has no others, and the query as it is run."""
+        if set(query.tables) != set(tables):
+            raise InvalidArgument("the read was prepared for other tables than the query names")
+        known: set[str] = set()
         for name, pinned in tables.items():
             plan, snapshot = self._reader.scan_of(pinned)
+            known.update(column.casefold() for column in plan.schema.names)
             if snapshot is not None:
                 columns = ", ".join(map(identifier, plan.schema.names))
                 rows = f"SELECT {columns} FROM {snapshot.relation()}"
@@ -101,7 +101,14 @@ class SqlReader:
                     f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in plan.schema
                 )
                 rows = f"SELECT {columns} WHERE false"
-            session.execute(f"CREATE TEMP VIEW {identifier(name)} AS {rows}")
+            session.execute(f"CREATE TEMP VIEW {identifier(shown_as(name))} AS {rows}")
+        for name in query.values:
+            if name.casefold() not in known:
+                raise SqlRejected(
+                    f"{name} has no place in a query", hint="it differs from call to call: write a constant"
+                )
+        (row,) = session.rows(f"SELECT json_deserialize_sql({text(json.dumps(query.tree))}) AS sql")
+        return str(row["sql"])
 
 
 class SqlRows:
@@ -144,16 +151,13 @@ class SqlRows:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
 
-def _parsed(session: Session, sql: str | None) -> tuple[str, list[str]]:
-    """The query in DuckDB's own words, without what only looks like SQL, and its tables."""
+def _checked(session: Session, sql: str | None) -> CheckedQuery:
+    """The query as DuckDB reads it. Raises SqlRejected."""
     if sql is None or len(sql) > _LONGEST:
         raise SqlRejected(f"a query has at most {_LONGEST} characters")
-    given = text(sql)
     lean = "skip_default := true, skip_empty := true, skip_null := true"
-    (row,) = session.rows(f"SELECT json_serialize_sql({given}, {lean}) AS parsed")
-    tables = tables_of(json.loads(row["parsed"]))
-    (row,) = session.rows(f"SELECT json_deserialize_sql(json_serialize_sql({given})) AS sql")
-    return str(row["sql"]), tables
+    (row,) = session.rows(f"SELECT json_serialize_sql({text(sql)}, {lean}) AS parsed")
+    return check_query(json.loads(row["parsed"]))
 
 
 def _schema(session: Session, sql: str) -> pa.Schema:
