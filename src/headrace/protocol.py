@@ -120,8 +120,8 @@ class Backend(Protocol):
         Raises SchemaMismatch, NullKeys, DuplicateKeys, Conflict, OutcomeUnknown, LimitExceeded.
         """
 
-    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
-        """The commit that a write with this key made; None if there is none."""
+    def outcome(self, ref: str, idempotency_key: str, call: str) -> Commit | None:
+        """The commit of the write with this key, or None. Raises InvalidArgument: it was another call's."""
 
     def delete_rows(
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
@@ -276,6 +276,7 @@ class History(msgspec.Struct, frozen=True, omit_defaults=True):
 class Outcome(msgspec.Struct, frozen=True):
     ref: str
     idempotency_key: str
+    call: str
 
 
 class InsertCommand(msgspec.Struct, frozen=True, tag="insert"):

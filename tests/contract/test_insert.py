@@ -352,6 +352,28 @@ class TestIdempotencyKey:
             weather.insert(frame(WEATHER, ROWS[0]), mode="append", idempotency_key=key or None)
         assert len(rows(weather.read())) == 6
 
+    @pytest.mark.parametrize(
+        "other",
+        [
+            lambda group: group.insert(frame(WEATHER, ROWS[0]), mode="append", idempotency_key="k"),
+            lambda group: group.insert(
+                frame(WEATHER, ROWS[0]), mode="overwrite", filter=group["temp"] > -99, idempotency_key="k"
+            ),
+            lambda group: group.delete(filter=group["temp"] > -99, idempotency_key="k"),
+            lambda group: group.delete(keys=[{"origin": "JFK"}], idempotency_key="k"),
+            lambda group: group.restore(0, idempotency_key="k"),
+            lambda group: group.add_features({"wind": pa.float64()}, idempotency_key="k"),
+        ],
+        ids=["append", "overwrite", "delete by filter", "delete by keys", "restore", "add_features"],
+    )
+    def test_is_of_one_call(self, weather, other):
+        weather.insert(frame(WEATHER, *ROWS), idempotency_key="k")
+        before, history = rows(weather.read()), weather.history()
+        with pytest.raises(hr.InvalidArgument, match=r"'k' names another write .* \(insert, mode upsert\)"):
+            other(weather)
+        assert rows(weather.read()) == before
+        assert weather.history() == history
+
     def test_a_refused_insert_does_not_use_it_up(self, weather):
         with pytest.raises(hr.NullKeys):
             weather.insert(frame(WEATHER, (None, "10:00", 1.0)), idempotency_key="k")

@@ -111,6 +111,37 @@ class TestFigures:
         assert told(group, "blob")["count"] == ROWS
 
 
+class TestNulls:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            range(60),
+            [float(i) for i in range(60)],
+            [decimal.Decimal(i) / 4 for i in range(60)],
+            [START + dt.timedelta(hours=i) for i in range(60)],
+            [dt.date(2026, 1, 1) + dt.timedelta(days=i) for i in range(60)],
+        ],
+        ids=["integers", "floats", "decimals", "times", "dates"],
+    )
+    def test_are_in_no_bin(self, store, values):
+        column = pa.concat_arrays([pa.array(values), pa.nulls(40, pa.array(values).type)])
+        group = store.create_feature_group("gaps", primary_key=["id"])
+        group.insert(pa.table({"id": range(100), "x": column}))
+        row = told(group, "x")
+        assert (row["count"], row["nulls"]) == (60, 40)
+        assert [b["count"] for b in row["histogram"]] == [3] * 20
+
+
+def test_no_more_values_differ_than_there_are(store):
+    group = store.create_feature_group("many", primary_key=["id"])
+    group.insert(
+        pa.table(
+            {"id": range(20_001), **{f"x{i}": np.random.default_rng(i).random(20_001) for i in range(8)}}
+        )
+    )
+    assert all(row["distinct"] <= row["count"] for row in rows(group.statistics()))
+
+
 class TestEdges:
     @pytest.mark.parametrize(
         ("column", "expected"),

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from headrace.errors import CorruptTable
 from headrace.formats.attempt import attempt
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import WRITE_PREFIX, Write
+from headrace.formats.delta_write import Write, WriteId
 from headrace.model.write_key import passing_key
 
 ROWS = pa.table({"id": [1, 2]})
@@ -27,7 +27,7 @@ def log(tmp_path):
 
 
 def append(log, name, rows=ROWS, unique=None):
-    write = Write(name, ("id",), unique)
+    write = Write(WriteId(name, "insert"), ("id",), unique)
     return attempt(log, write, lambda: log.writer.append(rows, write))
 
 
@@ -53,23 +53,23 @@ def late(monkeypatch):
 def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
     other = DeltaLog(str(tmp_path / "t"), {})
     log.newest()
-    late.act = lambda: other.writer.append(ROWS, Write("other", ("id",), None))
+    late.act = lambda: other.writer.append(ROWS, Write(WriteId("other", "insert"), ("id",), None))
     assert append(log, "mine").snapshot == 1
-    assert log.committed("other").snapshot == 2
-    assert log.committed("mine").snapshot == 1
+    assert log.committed(WriteId("other", "insert")).snapshot == 2
+    assert log.committed(WriteId("mine", "insert")).snapshot == 1
 
 
 def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
     append(log, "first")
     other = DeltaLog(str(tmp_path / "t"), {})
-    late.act = lambda: other.writer.append(ROWS, Write("other", ("id",), None))
+    late.act = lambda: other.writer.append(ROWS, Write(WriteId("other", "insert"), ("id",), None))
     assert [commit.snapshot for commit in DeltaLog(str(tmp_path / "t"), {}).history(None)] == [2, 1, 0]
 
 
 def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
     append(log, "first", TWICE)
     other = DeltaLog(str(tmp_path / "t"), {})
-    write = Write("second", ("id",), unique=("id",))
+    write = Write(WriteId("second", "insert"), ("id",), unique=("id",))
     late.act = lambda: other.writer.overwrite(ROWS, write)
     newest = log.newest()
     assert (newest.version, newest.unique) in [(1, None), (2, ("id",))]
@@ -79,8 +79,8 @@ def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
 
 
 def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
-    append(log, WRITE_PREFIX + "archive-2012")
-    append(log, WRITE_PREFIX + passing_key())
+    append(log, "archive-2012")
+    append(log, passing_key())
     entries = [path.read_text().splitlines() for path in sorted((tmp_path / "t/_delta_log").glob("*.json"))]
     told = [a["txn"] for lines in entries for a in map(json.loads, lines) if "txn" in a]
     assert [bool(t.get("lastUpdated")) for t in told] == [False, True]
@@ -91,10 +91,12 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
 
     def rows():
         with ThreadPoolExecutor(1) as aside:
-            aside.submit(other.writer.start, TWICE, Write("other", ("id",), None), [], False).result()
+            aside.submit(
+                other.writer.start, TWICE, Write(WriteId("other", "insert"), ("id",), None), [], False
+            ).result()
         yield from ROWS.to_batches()
 
-    write = Write("one", ("id",), unique=("id",))
+    write = Write(WriteId("one", "insert"), ("id",), unique=("id",))
     reader = pa.RecordBatchReader.from_batches(ROWS.schema, rows())
     assert attempt(one, write, lambda: one.writer.start(reader, write, [], change_feed=False)) is None
     newest = DeltaLog(one.uri, {}).newest()
@@ -103,7 +105,7 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
 
 def test_a_table_that_is_there_by_now_is_not_damaged(log):
     """It was decided to make it while it was not."""
-    write = Write("late", ("id",), unique=("id",))
+    write = Write(WriteId("late", "insert"), ("id",), unique=("id",))
     assert attempt(log, write, lambda: log.writer.start(ROWS, write, [], change_feed=False)) is None
 
 
@@ -134,16 +136,20 @@ def test_an_entry_that_lost_its_text(log, tmp_path):
 @pytest.mark.parametrize("version", [1, 3])
 def test_an_entry_that_lost_its_text_before_it_was_read(log, tmp_path, version, left):
     for number in range(3):
-        append(log, f"{WRITE_PREFIX}k{number}")
+        append(log, f"k{number}")
     (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").write_text(left)
-    for ask in (DeltaLog.newest, lambda fresh: fresh.history(None), lambda fresh: fresh.committed("k")):
+    for ask in (
+        DeltaLog.newest,
+        lambda fresh: fresh.history(None),
+        lambda fresh: fresh.committed(WriteId("k", "insert")),
+    ):
         with pytest.raises(CorruptTable, match="is empty"):
             ask(DeltaLog(str(tmp_path / "t"), {}))
 
 
 def test_a_write_whose_entry_lost_its_text_is_not_done_again(log, tmp_path):
     for number in range(3):
-        append(log, f"{WRITE_PREFIX}k{number}")
+        append(log, f"k{number}")
     (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").write_text("")
     with pytest.raises(CorruptTable, match="is empty"):
-        log.committed(f"{WRITE_PREFIX}k1")
+        log.committed(WriteId("k1", "insert"))

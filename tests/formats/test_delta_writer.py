@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from headrace.formats.attempt import attempt
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import Write
+from headrace.formats.delta_write import Write, WriteId
 
 
 def test_row_groups_are_small(tmp_path):
@@ -15,11 +15,11 @@ def test_row_groups_are_small(tmp_path):
     many = pa.table({"id": range(300_000)})
     log = DeltaLog(str(tmp_path / "t"), {})
     log.writer.create(many.schema, [], change_feed=False)
-    append = Write("first", ("id",), None)
+    append = Write(WriteId("first", "insert"), ("id",), None)
     attempt(log, append, lambda: log.writer.append(many, append))
-    merge = Write("second", ("id",), True, base=1)
+    merge = Write(WriteId("second", "insert"), ("id",), True, base=1)
     attempt(log, merge, lambda: log.writer.merge(many.slice(1), merge, None))
-    overwrite = Write("third", ("id",), True, base=2)
+    overwrite = Write(WriteId("third", "insert"), ("id",), True, base=2)
     attempt(log, overwrite, lambda: log.writer.overwrite(many, overwrite))
     written = [pq.ParquetFile(path).metadata for path in (tmp_path / "t").glob("*.parquet")]
     groups = [m.row_group(i) for m in written for i in range(m.num_row_groups)]

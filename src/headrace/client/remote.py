@@ -18,6 +18,7 @@ from headrace.errors import (
     Cancelled,
     HeadraceError,
     InternalError,
+    InvalidArgument,
     OutcomeUnknown,
     TLSError,
     Unavailable,
@@ -27,6 +28,7 @@ from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefini
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
+from headrace.model.write_key import adding, deleting, inserting, restoring
 
 _HELLO = Decoder(protocol.Hello)
 _GROUP, _GROUPS = Decoder(protocol.GroupBody), Decoder(list[protocol.GroupBody])
@@ -79,8 +81,8 @@ class RemoteBackend:
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
         return self._wire.ask("set_group_tags", protocol.SetTags(name, version, tags), _GROUP).group()
 
-    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
-        return self._wire.ask("outcome", protocol.Outcome(ref, idempotency_key), _MAYBE_COMMIT)
+    def outcome(self, ref: str, idempotency_key: str, call: str) -> Commit | None:
+        return self._wire.ask("outcome", protocol.Outcome(ref, idempotency_key, call), _MAYBE_COMMIT)
 
     def delete_rows(
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
@@ -91,13 +93,15 @@ class RemoteBackend:
             with pa.ipc.new_stream(sink, keys.schema) as stream:
                 stream.write_table(keys)
             sent = sink.getvalue().to_pybytes()
-        return self._written("delete_rows", protocol.DeleteRows(ref, idempotency_key, sent, condition))
+        body = protocol.DeleteRows(ref, idempotency_key, sent, condition)
+        return self._written("delete_rows", body, deleting(keys is not None))
 
     def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
-        return self._written("add_features", protocol.AddFeatures(ref, write_schema(wanted), idempotency_key))
+        body = protocol.AddFeatures(ref, write_schema(wanted), idempotency_key)
+        return self._written("add_features", body, adding(wanted.names))
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
-        return self._written("restore", protocol.Restore(ref, snapshot, idempotency_key))
+        return self._written("restore", protocol.Restore(ref, snapshot, idempotency_key), restoring(snapshot))
 
     def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
         return self._wire.ask("compact", protocol.Compact(ref, zorder), _COMMIT)
@@ -106,12 +110,15 @@ class RemoteBackend:
         return self._wire.ask("vacuum", protocol.Vacuum(ref, retention_hours, dry_run), _TEXTS)
 
     def _written(
-        self, action: protocol.Action, body: protocol.DeleteRows | protocol.AddFeatures | protocol.Restore
+        self,
+        action: protocol.Action,
+        body: protocol.DeleteRows | protocol.AddFeatures | protocol.Restore,
+        call: str,
     ) -> Commit:
         try:
             return self._wire.ask(action, body, _COMMIT)
         except _UNCERTAIN as error:
-            return self._lost(body.ref, body.idempotency_key, error)
+            return self._lost(body.ref, body.idempotency_key, call, error)
 
     def detail(self, ref: str) -> TableDetail:
         return self._wire.ask("detail", protocol.Detail(ref), _DETAIL)
@@ -196,26 +203,31 @@ class RemoteBackend:
         idempotency_key: str,
     ) -> Commit:
         sent = SentRows(rows)
+        call = inserting(mode, condition is not None)
         try:
             command = protocol.InsertCommand(ref, mode, idempotency_key, condition)
             commit = self._wire.put(command, sent, _COMMIT)
-            return self._lost(ref, idempotency_key, None) if commit is None else commit
+            return self._lost(ref, idempotency_key, call, None) if commit is None else commit
         except HeadraceError as error:
             if sent.failure is not None:
                 raise sent.failure from None
             if isinstance(error, _UNCERTAIN) and sent.ended:
-                return self._lost(ref, idempotency_key, error)
+                return self._lost(ref, idempotency_key, call, error)
             raise  # the service had not all rows, and so committed none
 
     def close(self) -> None:
         self._wire.close()
 
-    def _lost(self, ref: str, key: str, error: HeadraceError | None) -> Commit:
+    def _lost(self, ref: str, key: str, call: str, error: HeadraceError | None) -> Commit:
         """What became of a write whose answer was lost. That there is no commit yet does not tell."""
-        with contextlib.suppress(HeadraceError):
-            found = self.outcome(ref, key)
+        try:
+            found = self.outcome(ref, key, call)
             if found is not None:
                 return found
+        except InvalidArgument:
+            raise
+        except HeadraceError:
+            pass
         told = "" if error is None else f": {error.message}"
         raise OutcomeUnknown(
             f"{ref}: whether the write was committed was not told{told}",

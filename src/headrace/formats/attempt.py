@@ -9,7 +9,7 @@ from deltalake.exceptions import CommitFailedError
 from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
-from headrace.formats.delta_write import WRITE_PREFIX, Write
+from headrace.formats.delta_write import Write
 from headrace.model.definition import Commit, nothing
 
 
@@ -36,7 +36,7 @@ def attempt(
     try:
         commit = log.committed(write.write_id)
     except HeadraceError as error:
-        key = write.write_id.removeprefix(WRITE_PREFIX)
+        key = write.write_id.key
         raise OutcomeUnknown(
             f"the log of {log.uri} does not tell whether the write was committed: {error.message}",
             hint=f"try again with idempotency_key={key!r}: it is then written once",

@@ -15,14 +15,14 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from headrace.errors import CorruptTable, SnapshotNotFound
+from headrace.errors import CorruptTable, InvalidArgument, SnapshotNotFound
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_entry import check_entries, follow, has_entries, lost_file, stamp
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
 from headrace.formats.delta_history import DeltaHistory, Entry
 from headrace.formats.delta_snapshot import snapshot_of
-from headrace.formats.delta_write import SAME_ROWS, UNIQUE
+from headrace.formats.delta_write import SAME_ROWS, UNIQUE, WriteId
 from headrace.formats.delta_writer import DeltaWriter
 from headrace.formats.feed import Feed
 from headrace.model.definition import Commit
@@ -139,24 +139,31 @@ class DeltaLog:
         with self._lock, translated(self.uri):
             return [entry.commit for entry in self._entries(limit)]
 
-    def committed(self, write_id: str) -> Commit | None:
-        """The commit of a write; None if no commit bears its id."""
+    def committed(self, write_id: WriteId) -> Commit | None:
+        """The commit of a write; None if no commit bears its id. Raises InvalidArgument if that is of another call."""
         with self._lock, translated(self.uri):
             table = self._refreshed()
             if table is None:
                 return None
             # Anew: the wheel looks the id up in the entries, and in one that lost its text it is not.
             check_entries(self.uri, -1, table.version())
-            if table.transaction_version(write_id) is None:
+            if table.transaction_version(str(write_id)) is None:
                 return None
-        return next((entry.commit for entry in self._log() if entry.write_id == write_id), None)
+        found = next((entry for entry in self._log() if entry.write_id == str(write_id)), None)
+        if found is not None and found.call != write_id.call:
+            raise InvalidArgument(
+                f"idempotency_key={write_id.key!r} names another write of this table, snapshot {found.version} "
+                f"({found.call}), and nothing was done ({write_id.call})",
+                hint="give each call a key of its own",
+            )
+        return None if found is None else found.commit
 
-    def commit_after(self, version: int, write_id: str) -> Commit | None:
+    def commit_after(self, version: int, write_id: WriteId) -> Commit | None:
         """The commit of a write among those after a snapshot."""
         with self._lock, translated(self.uri):
             table = self._refreshed()
             entries = [] if table is None else self._entries(max(table.version() - version, 1))
-        return next((entry.commit for entry in entries if entry.write_id == write_id), None)
+        return next((entry.commit for entry in entries if entry.write_id == str(write_id)), None)
 
     def _log(self) -> Iterator[Entry]:
         """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""

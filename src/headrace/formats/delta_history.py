@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.formats.delta_write import UNIQUE, WRITE_ID, commit_of
+from headrace.formats.delta_write import CALL, UNIQUE, WRITE_ID, commit_of
 from headrace.model.definition import Commit
 
 _MOST_KEPT = 20_000
@@ -20,6 +20,7 @@ class Entry(msgspec.Struct, frozen=True):
     operation: str
     commit: Commit
     write_id: str | None
+    call: str | None
     unique: str | None
 
     @classmethod
@@ -29,6 +30,7 @@ class Entry(msgspec.Struct, frozen=True):
             operation=str(told.get("operation", "")),
             commit=commit_of(told),
             write_id=told.get(WRITE_ID),
+            call=told.get(CALL),
             unique=told.get(UNIQUE),
         )
 

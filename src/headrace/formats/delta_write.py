@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 import time
@@ -16,6 +17,7 @@ from headrace.model.write_key import PASSING
 WRITE_ID = "headrace.write"
 WRITE_PREFIX = "headrace/"
 """What a write's id is made of, before the caller's key."""
+CALL = "headrace.call"
 UNIQUE = "headrace.unique"
 SAME_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 """Operations, in Delta's words, whose commits change no row."""
@@ -26,11 +28,28 @@ WIDENED = "headrace.widened"
 """Marks a commit that wrote all rows anew in wider types, and changed none."""
 
 
+@dataclasses.dataclass(frozen=True)
+class WriteId:
+    """What names a write for ever.
+
+    Args:
+        key: the caller's.
+        call: what the key stands for, such as "insert, mode upsert": it can stand for no other.
+    """
+
+    key: str
+    call: str
+
+    def __str__(self) -> str:
+        """Under this name it is in the log."""
+        return f"{WRITE_PREFIX}{self.key}"
+
+
 class Write:
     """What every write says of itself.
 
     Args:
-        write_id: names the write for ever; the log refuses a second commit with the same one.
+        write_id: the log refuses a second commit with the same one.
         keys: the columns that identify a row.
         unique: columns in which no two rows are alike afterwards; None if none are known.
         base: the snapshot on which the write rests: anything committed since makes it fail.
@@ -41,7 +60,7 @@ class Write:
 
     def __init__(
         self,
-        write_id: str,
+        write_id: WriteId,
         keys: tuple[str, ...],
         unique: tuple[str, ...] | None,
         base: int | None = None,
@@ -60,7 +79,7 @@ class Write:
 
 def properties(write: Write, *, first: bool = False) -> CommitProperties:
     """What the wheel is told of a write. With `first`, its commit is the table's first, or none."""
-    metadata = {WRITE_ID: write.write_id}
+    metadata = {WRITE_ID: str(write.write_id), CALL: write.write_id.call}
     if write.unique is not None:
         metadata[UNIQUE] = json.dumps(write.unique)
     if write.updated is not None:
@@ -70,13 +89,13 @@ def properties(write: Write, *, first: bool = False) -> CommitProperties:
     if write.widened:
         metadata[WIDENED] = "true"
     # What is made for one write only is asked for at once or never, and need not fill the log for ever.
-    passing = write.write_id.startswith(WRITE_PREFIX + PASSING)
+    passing = write.write_id.key.startswith(PASSING)
     now = int(time.time() * 1000) if passing else None
     return CommitProperties(
         custom_metadata=metadata,
         # Tried again behind another's commit, it would rest on what it has not seen.
         max_commit_retries=0 if first or write.base is not None else None,
-        app_transactions=[Transaction(write.write_id, 1, now)],
+        app_transactions=[Transaction(str(write.write_id), 1, now)],
     )
 
 

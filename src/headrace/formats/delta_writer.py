@@ -198,7 +198,7 @@ class DeltaWriter:
     ) -> DeltaTable:
         # A handle of its own: a failed write may leave one between two versions.
         table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
-        if table.transaction_version(write.write_id) is not None:
+        if table.transaction_version(str(write.write_id)) is not None:
             # The wheel refuses a second commit only beside the first, not after it.
             raise Conflict(
                 f"write {write.write_id} is in the log of {self.uri} already, which no longer tells what it did"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterable
 
 from headrace.errors import InvalidArgument
 from headrace.model.text import check_text
@@ -31,3 +32,20 @@ def check_write_key(given: str) -> str:
 def passing_key() -> str:
     """A new key, for a write that was given none."""
     return f"{PASSING}{uuid.uuid4().hex}"
+
+
+def inserting(mode: str, filtered: bool) -> str:
+    """What a key stands for that was given to `insert`; likewise the others. It can stand for nothing else."""
+    return f"insert, mode {mode}{', with a filter' if filtered else ''}"
+
+
+def deleting(by_keys: bool) -> str:
+    return f"delete by {'keys' if by_keys else 'a filter'}"
+
+
+def adding(features: Iterable[str]) -> str:
+    return f"add_features {', '.join(features)}"
+
+
+def restoring(snapshot: int) -> str:
+    return f"restore to snapshot {snapshot}"

@@ -96,7 +96,9 @@ class ColumnStatistics:
             width = (told["high"] - told["low"]) / _BINS
             if 0 < width < math.inf:
                 place = f"floor(({self._value()} - {told['low']!r}) / {width!r})"
-                selected["bins"] = f"histogram(least({_BINS - 1}, {place})::TINYINT){self._finite()}"
+                # `least` leaves nulls out, and would put them into the last bin.
+                there = self._finite() or f" FILTER (WHERE {self._column} IS NOT NULL)"
+                selected["bins"] = f"histogram(least({_BINS - 1}, {place})::TINYINT){there}"
         return [f"{sql} AS {self._prefix}{name}" for name, sql in selected.items()]
 
     def row(self, rows: int, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,7 +115,7 @@ class ColumnStatistics:
             "count": told["count"],
             "nulls": rows - told["count"],
             "nans": told.get("nans"),
-            "distinct": told.get("distinct") if exact is None else exact,
+            "distinct": min(told["distinct"], told["count"]) if exact is None and approximate else exact,
             "min": _shown(told.get("min")),
             "max": _shown(told.get("max")),
             "mean": None if large else told.get("mean"),

@@ -9,7 +9,7 @@ from headrace.errors import BadData
 from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import Write
+from headrace.formats.delta_write import Write, WriteId
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.expression import Condition, columns_of
 from headrace.model.expression_sql import condition_sql, identifier
@@ -52,7 +52,7 @@ class Overwriting:
             message = f"the filter is not true for {count['n']} row(s): {shown}"
             raise refuse(self._definition.ref, [Problem(BadData, columns[0], message, count["n"])])
 
-    def once(self, session: Session, spool: Spool, snapshot: Snapshot, write_id: str) -> Commit | None:
+    def once(self, session: Session, spool: Spool, snapshot: Snapshot, write_id: WriteId) -> Commit | None:
         """Try once; None if others were faster.
 
         Raises:

@@ -20,7 +20,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import WRITE_PREFIX
+from headrace.formats.delta_write import WriteId
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, check_definition
 from headrace.model.detail import TableDetail
@@ -31,6 +31,7 @@ from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
 from headrace.model.search import mentions, told_texts
+from headrace.model.write_key import adding, deleting, inserting, restoring
 from headrace.protocol import InsertMode
 from headrace.service.adoption import adopted
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
@@ -111,28 +112,28 @@ class ProjectStore:
         condition: Condition | None,
         idempotency_key: str,
     ) -> Commit:
-        write_id = _write_id(idempotency_key)
+        write_id = _write_id(idempotency_key, inserting(mode, condition is not None))
         if condition is not None:
             if mode != "overwrite":
                 raise InvalidArgument(f"a filter limits what is overwritten, and mode is {mode!r}")
             self._check_condition(ref, condition)
         return self._write(ref, lambda writer: writer.insert(rows, mode, condition, write_id))
 
-    def outcome(self, ref: str, idempotency_key: str) -> Commit | None:
+    def outcome(self, ref: str, idempotency_key: str, call: str) -> Commit | None:
         definition, log = self._table(*parse_reference(ref))
         with self._reader.told([definition]):
-            return log.committed(_write_id(idempotency_key))
+            return log.committed(_write_id(idempotency_key, call))
 
     def delete_rows(
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
-        write_id = _write_id(idempotency_key)
+        write_id = _write_id(idempotency_key, deleting(condition is None))
         if condition is not None:
             self._check_condition(ref, condition)
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
-        write_id = _write_id(idempotency_key)
+        write_id = _write_id(idempotency_key, adding(wanted.names))
         return self._write(ref, lambda writer: writer.add_features(wanted, write_id))
 
     def _check_condition(self, ref: str, condition: Condition) -> None:
@@ -141,7 +142,7 @@ class ProjectStore:
         resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
-        write_id = _write_id(idempotency_key)
+        write_id = _write_id(idempotency_key, restoring(snapshot))
         definition, _ = self._table(*parse_reference(ref))
         with self._store.storage.held([definition.location]):  # against a vacuum, for which its files are old
             return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
@@ -296,7 +297,7 @@ def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
     return msgspec.structs.replace(definition, location=log.uri)
 
 
-def _write_id(idempotency_key: str) -> str:
+def _write_id(idempotency_key: str, call: str) -> WriteId:
     if not isinstance(idempotency_key, str) or not 0 < len(idempotency_key) <= 512:
         raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be text of 1 to 512 characters")
-    return f"{WRITE_PREFIX}{idempotency_key}"
+    return WriteId(idempotency_key, call)

@@ -334,6 +334,6 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "vacuum": (protocol.Vacuum, lambda s, b: s.vacuum(b.ref, b.retention_hours, b.dry_run)),
     "detail": (protocol.Detail, lambda s, b: s.detail(b.ref)),
     "history": (protocol.History, lambda s, b: s.history(b.ref, b.limit)),
-    "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key)),
+    "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key, b.call)),
     "explain": (ReadRequest, lambda s, b: s.explain(b)),
 }

@@ -22,6 +22,8 @@ from headrace.service.reading import Reader
 from headrace.storage.kept_tables import KeptTables
 
 _COLUMNS_AT_ONCE = 64
+_EDITION = 2
+"""Of how they are computed: what another one kept is computed anew."""
 
 
 class StatisticsReader:
@@ -138,7 +140,7 @@ class StatisticsRows:
     def _name(self) -> str:
         """What names the rows: whoever set a table back to an old number has written other files."""
         snapshot = self._snapshot
-        digest = hashlib.sha256(repr((snapshot.schema, snapshot.names)).encode())
+        digest = hashlib.sha256(repr((_EDITION, snapshot.schema, snapshot.names)).encode())
         for path in sorted(snapshot.files["path"].to_pylist()):
             digest.update(path.encode() + b"\0")
             if path in snapshot.deleted:

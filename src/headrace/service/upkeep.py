@@ -10,7 +10,7 @@ from headrace.errors import Conflict, InvalidArgument, SnapshotNotFound, Unknown
 from headrace.formats.attempt import attempt_compaction
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import WRITE_PREFIX, Write
+from headrace.formats.delta_write import Write, WriteId
 from headrace.formats.delta_writer import COMPACTED_BYTES
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.detail import TableDetail
@@ -33,7 +33,7 @@ def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...])
         if snapshot is None:
             return nothing(-1)
         _check_order(definition, snapshot, zorder)
-        write = Write(f"{WRITE_PREFIX}{passing_key()}", definition.identity, unique=None)
+        write = Write(WriteId(passing_key(), "compact"), definition.identity, unique=None)
         commit = attempt_compaction(log, zorder, write, snapshot.version)
         if commit is not None:
             return commit

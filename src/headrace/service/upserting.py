@@ -10,7 +10,7 @@ from headrace.engine.duck import Engine
 from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import Write
+from headrace.formats.delta_write import Write, WriteId
 from headrace.model.definition import Commit, GroupDefinition
 from headrace.model.expression import And, Compare, Condition, IsIn, IsNull, Or, Ref, Value, to_value
 from headrace.model.expression_sql import condition_sql, identifier
@@ -37,7 +37,7 @@ class Upserting:
         self._engine = engine
         self._rows = rows
 
-    def once(self, snapshot: Snapshot, write_id: str) -> Commit | None:
+    def once(self, snapshot: Snapshot, write_id: WriteId) -> Commit | None:
         """Try once; None if others were faster."""
         log, rows, unique = self._log, self._rows, snapshot.unique_by(self._definition.identity)
         scope = self._scope(snapshot)

@@ -15,7 +15,7 @@ from headrace.errors import Conflict, InvalidArgument
 from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_write import Write
+from headrace.formats.delta_write import Write, WriteId
 from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.expression import Condition, columns_of
@@ -43,7 +43,7 @@ class Writer:
         self._storage = storage
 
     def insert(
-        self, rows: pa.RecordBatchReader, mode: InsertMode, condition: Condition | None, write_id: str
+        self, rows: pa.RecordBatchReader, mode: InsertMode, condition: Condition | None, write_id: WriteId
     ) -> Commit:
         """`condition` limits what is overwritten."""
         done = self._log.committed(write_id)
@@ -71,7 +71,7 @@ class Writer:
         finally:
             spool.close()
 
-    def delete(self, keys: pa.Table | None, condition: Condition | None, write_id: str) -> Commit:
+    def delete(self, keys: pa.Table | None, condition: Condition | None, write_id: WriteId) -> Commit:
         done = self._log.committed(write_id)
         if done is not None:
             return done
@@ -88,15 +88,15 @@ class Writer:
         table = check_key_frame(self._definition, snapshot.schema, keys)
         return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
 
-    def restore(self, snapshot: int, write_id: str) -> Commit:
+    def restore(self, snapshot: int, write_id: WriteId) -> Commit:
         done = self._log.committed(write_id)
         return done or self._commit(lambda newest: self._restore_once(newest, snapshot, write_id))
 
-    def add_features(self, wanted: pa.Schema, write_id: str) -> Commit:
+    def add_features(self, wanted: pa.Schema, write_id: WriteId) -> Commit:
         done = self._log.committed(write_id)
         return done or self._commit(lambda newest: self._add_once(newest, wanted, write_id))
 
-    def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: str) -> Commit | None:
+    def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: WriteId) -> Commit | None:
         """Rows may repeat, so it rests on no snapshot, and only what changes all of the table stands against it."""
         if snapshot is None:
             return self._start(table, write_id, unique=False)
@@ -124,7 +124,7 @@ class Writer:
         )
 
     def _insert_once(
-        self, snapshot: Snapshot | None, table: pa.Table, mode: InsertMode, write_id: str
+        self, snapshot: Snapshot | None, table: pa.Table, mode: InsertMode, write_id: WriteId
     ) -> Commit | None:
         if snapshot is None:
             return self._start(table, write_id, unique=True)
@@ -136,7 +136,7 @@ class Writer:
         write = Write(write_id, identity, identity or None, snapshot.version, deleted=snapshot.rows)
         return attempt(self._log, write, lambda: self._log.writer.overwrite(table.to_reader(), write))
 
-    def _overwrite_where(self, table: pa.Table, condition: Condition, write_id: str) -> Commit:
+    def _overwrite_where(self, table: pa.Table, condition: Condition, write_id: WriteId) -> Commit:
         bound = coerce(condition, lambda ref: table.schema.field(ref.name).type)
         overwriting = Overwriting(self._definition, self._log, bound, table)
         self._check_unique(table)
@@ -155,7 +155,7 @@ class Writer:
 
         return self._commit(once)
 
-    def _start(self, table: pa.Table, write_id: str, *, unique: bool) -> Commit | None:
+    def _start(self, table: pa.Table, write_id: WriteId, *, unique: bool) -> Commit | None:
         d, log = self._definition, self._log
         write = Write(write_id, d.primary_key, (d.identity or None) if unique else None)
         return attempt(
@@ -182,7 +182,9 @@ class Writer:
         if examples:
             raise refuse(self._definition.ref, [duplicate_problem(identity, examples)])
 
-    def _delete_where(self, snapshot: Snapshot | None, condition: Condition, write_id: str) -> Commit | None:
+    def _delete_where(
+        self, snapshot: Snapshot | None, condition: Condition, write_id: WriteId
+    ) -> Commit | None:
         """The engine that reads chooses the rows, so that a filter deletes exactly what it shows."""
         assert snapshot is not None
         identity = self._definition.identity
@@ -208,7 +210,7 @@ class Writer:
         finally:
             spool.close()
 
-    def _delete_keys(self, snapshot: Snapshot | None, keys: pa.Table, write_id: str) -> Commit | None:
+    def _delete_keys(self, snapshot: Snapshot | None, keys: pa.Table, write_id: WriteId) -> Commit | None:
         assert snapshot is not None
         names = ", ".join(map(identifier, keys.column_names))
         on = " AND ".join(f"t.{identifier(c)} = s.{identifier(c)}" for c in keys.column_names)
@@ -222,7 +224,7 @@ class Writer:
         write = Write(write_id, tuple(keys.column_names), snapshot.unique, snapshot.version)
         return attempt(self._log, write, lambda: self._log.writer.remove(victims.to_reader(), write, []))
 
-    def _restore_once(self, newest: Snapshot | None, snapshot: int, write_id: str) -> Commit | None:
+    def _restore_once(self, newest: Snapshot | None, snapshot: int, write_id: WriteId) -> Commit | None:
         wanted = self._log.whole_at(snapshot)
         assert newest is not None  # or there was no snapshot
         if wanted.version == newest.version:
@@ -230,7 +232,7 @@ class Writer:
         write = Write(write_id, self._definition.identity, wanted.unique, newest.version)
         return attempt(self._log, write, lambda: self._log.writer.restore(snapshot, write))
 
-    def _add_once(self, snapshot: Snapshot | None, wanted: pa.Schema, write_id: str) -> Commit | None:
+    def _add_once(self, snapshot: Snapshot | None, wanted: pa.Schema, write_id: WriteId) -> Commit | None:
         d, log = self._definition, self._log
         if snapshot is None:
             raise InvalidArgument(
