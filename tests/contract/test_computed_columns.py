@@ -49,6 +49,10 @@ def weather(store):
     ("sql", "kind", "expected"),
     [
         ("n + 1", pa.int64(), [4, -1, 1, 3]),
+        ("try_cast('infinity' as timestamp)", pa.timestamp("us", "UTC"), [None] * 4),
+        ("try_cast('10000-01-01' as date)", pa.date32(), [None] * 4),
+        ("try_cast('9999-12-31' as date)", pa.date32(), [dt.date(9999, 12, 31)] * 4),
+        ("cast('0001-01-01' as date)", pa.date32(), [dt.date(1, 1, 1)] * 4),
         ("n * 100000", pa.int64(), [300000, -200000, 0, 200000]),
         ("-n", pa.int64(), [-3, 2, 0, -2]),
         ("n / 2", pa.float64(), [1.5, -1.0, 0.0, 1.0]),
@@ -241,7 +245,7 @@ class TestRefused:
             "row_number() over ()", "count(*)", "interval 1 day", "$1", "?", "n::blob", "cast(n as decimal(3, 1))",
             "[1, 2]", "{'a': 1}", "getenv('HOME')", "exists (select 1)", "n in (select 1)", "flights.n", "n +", "(n",
             "", " ", "n ilike 'a'", "99999999999999999999", "log(2, n)", "n // 2", "n & 1", "~n", "n is true",
-            "extract(epoch_ns from dep)", "current_setting('x')", "n collate nocase", "'a' similar to 'b'",
+            "extract(epoch_ns from dep)", "log(n)", "log2(n)", "current_setting('x')", "n collate nocase", "'a' similar to 'b'",
             "(" * 5000 + "n" + ")" * 5000, "n + " * 3000 + "n",
         ],
     )  # fmt: skip
@@ -256,6 +260,7 @@ class TestRefused:
             "n and ok", "case when n then 1 end", "case when ok then 1 else 'a' end", "coalesce(n, 'a')", "n = 'a'",
             "n in ('a')", "lower(n)", "hour(n)", "round(n, 1.5)", "abs(n, n)", "power(n)", "date_trunc('eon', dep)",
             "carrier like n", "dep > '2026-01-01'", "sqrt('a')", "least(n)", "-carrier",
+            "cast(n as timestamp)", "cast(ok as date)", "cast(dep as bigint)", "cast(dep as boolean)",
         ],
     )  # fmt: skip
     def test_what_does_not_go_together(self, flights, sql):
@@ -308,10 +313,29 @@ class TestRefused:
         with pytest.raises(hr.InvalidArgument, match="more than"):
             grow(flights.select("id", "n"), 20)
 
+    @pytest.mark.parametrize(
+        "part", ["sqrt(", "ln(", "1 / (", "5 % (", "nullif(0, n) + nullif((", "try_cast(cast("]
+    )
+    def test_a_formula_that_an_engine_makes_grow(self, flights, part):
+        end = {"nullif": "), 1)", "try_ca": " as varchar) as timestamp)"}.get(part[:6], ")")
+        start = "carrier" if part.startswith("try") else "n"
+        some, many = (part.split(" + ")[-1] * times + start + end * times for times in (4, 20))
+        assert flights.with_columns(out=some).read().to_arrow().num_rows == 4
+        with pytest.raises(hr.InvalidArgument, match=r"more than|nested"):
+            flights.with_columns(out=many)
+
     def test_what_does_not_fit(self, flights):
         query = flights.select("id").with_columns(out="9223372036854775807 + n")
         with pytest.raises(hr.InvalidArgument, match="out of range"):
             query.read().to_arrow()
+        for time in (
+            "timestamp 'infinity'",
+            "timestamp '10000-01-01'",
+            "date '-infinity'",
+            "date '0002-01-01 (BC)'",
+        ):
+            with pytest.raises(hr.InvalidArgument, match="not in the years 1 to 9999"):
+                flights.select("id").with_columns(out=time).read().to_arrow()
         query = flights.select("id").with_columns(out="cast(carrier as bigint)")
         with pytest.raises(hr.InvalidArgument, match="cannot be converted"):
             query.read().to_arrow()

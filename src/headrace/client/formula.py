@@ -49,6 +49,7 @@ _TARGETS: dict[str, Target] = {
 }  # fmt: skip
 # What is asked for most of what is not there, and what gives the same.
 _INSTEAD: dict[type[exp.Expression], str] = {
+    exp.Log: "ln(…) is the natural logarithm, log10(…) that to base 10",
     exp.DayOfWeek: "isodow(…) is 1 on Mondays and 7 on Sundays",
     exp.DateDiff: "(epoch(a) - epoch(b)) / 86400 is the difference in days",
     exp.TimestampDiff: "(epoch(a) - epoch(b)) / 86400 is the difference in days",
@@ -201,7 +202,7 @@ class _Reading:
     def logarithm(self, node: exp.Log) -> Formula:
         self._only(node, "this", "expression")
         if node.args.get("expression") is None:
-            return Call("log10", (self.formula(node.this),))
+            raise self._refused(node, "log, which means another logarithm in every language,")
         if node.this.name != "10":
             raise self._refused(node, "a logarithm to another base than 10 and e")
         return Call("log10", (self.formula(node.expression),))

@@ -104,6 +104,18 @@ def below(node: Formula) -> tuple[Formula, ...]:
     return ()
 
 
+def _again(node: Formula) -> tuple[Formula, ...]:
+    """What engines compute once more, to see whether the node has an answer: nested, it doubles with each level."""
+    match node:
+        case Operate(operation="/" | "%", operands=(_, divisor)):
+            return (divisor,)
+        case Call(function="sqrt" | "ln" | "log10" | "nullif", arguments=(of, *_)):
+            return (of,)
+        case Cast(operand=operand, target="date" | "timestamp"):
+            return (operand, operand)
+    return ()
+
+
 def reads(formula: Formula) -> list[Ref]:
     """Every column that is read. Raises InvalidArgument for a formula that is too large to be walked."""
     found: list[Ref] = []
@@ -111,7 +123,7 @@ def reads(formula: Formula) -> list[Ref]:
     for _ in range(_MOST_LEVELS):
         nodes += len(level)
         found += [node.column for node in level if isinstance(node, Read)]
-        level = [part for node in level for part in below(node)]
+        level = [part for node in level for part in (*below(node), *_again(node))]
         if not level:
             return list(dict.fromkeys(found))
         if nodes > _MOST_NODES:
@@ -171,6 +183,8 @@ _LITERALS: dict[str, _Kind] = {
     "date": "date",
     "timestamp": "timestamp",
 }
+_TIMES = frozenset({"date", "timestamp"})
+_PLAIN = frozenset({"integer", "double", "boolean"})
 _PARTS = frozenset({"year", "month", "day", "hour", "minute", "second", "isodow", "dayofyear"})
 TRUNCATIONS = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second"})
 _DOUBLES = frozenset({"round", "floor", "ceil", "sqrt", "ln", "log10", "exp", "power"})
@@ -232,8 +246,12 @@ class _Typing:
                     )
                 return found
             case Cast(operand=operand, target=target):
-                self.kind(operand)
-                return _TARGETS[target]
+                found, wanted = self.kind(operand), _TARGETS[target]
+                if (found in _TIMES and wanted in _PLAIN) or (found in _PLAIN and wanted in _TIMES):
+                    raise InvalidArgument(
+                        f"cast does not make {wanted} of {found}", hint=_conversion(found, wanted)
+                    )
+                return wanted
             case Case(branches=branches, otherwise=otherwise):
                 if not branches:
                     raise InvalidArgument("case needs a when")
@@ -353,9 +371,8 @@ class _Typing:
 
 def _conversion(found: _Kind, wanted: _Kind) -> str:
     """What a user can write where one kind stands and another is wanted."""
-    times = {"date", "timestamp"}
     if {found, wanted} in ({"date", "text"}, {"text", "timestamp"}):
         return "write a constant as timestamp '2026-01-01 06:00:00'; cast(… as timestamp) converts a column"
-    if found in times and wanted in ("integer", "double"):
+    if found in _TIMES and wanted in ("integer", "double"):
         return "epoch(…) gives the seconds of a time, so epoch(a) - epoch(b) is a difference"
     return "cast(… as …) converts: bigint, double, varchar, boolean, date, timestamp"

@@ -41,6 +41,8 @@ _RESULTS = {
 _READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
 # Where a function has no answer DuckDB raises an error, and other engines say NaN.
 _GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
+_FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
+_BEFORE, _AFTER = "0001-12-31 (BC)", "10000-01-01"
 
 
 def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[Ref], pa.DataType]) -> str:
@@ -59,7 +61,10 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 read = f"CAST({column(ref)} AS {target})" if target else column(ref)
                 return _without_nan(read) if found == "double" else read
             case Cast(operand=operand, target=target, tried=tried):
-                return f"{'TRY_CAST' if tried else 'CAST'}({sql(operand)} AS {_TARGETS[target]})"
+                made = f"{'TRY_CAST' if tried else 'CAST'}({sql(operand)} AS {_TARGETS[target]})"
+                return (
+                    _in_calendar(made, _TARGETS[target], tried) if target in ("date", "timestamp") else made
+                )
             case Case(branches=branches, otherwise=otherwise):
                 whens = " ".join(f"WHEN {sql(test)} THEN {sql(value)}" for test, value in branches)
                 return f"CASE {whens}{'' if otherwise is None else f' ELSE {sql(otherwise)}'} END"
@@ -113,6 +118,16 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
     result = type_of(formula, kind)
     computed = f"CAST({sql(formula)} AS {_RESULTS[result]})"
     return _without_nan(computed) if pa.types.is_floating(result) else computed
+
+
+def _in_calendar(value: str, target: str, tried: bool) -> str:
+    """A time of the years 1 to 9999, which are all that files and other engines have; else null, or an error."""
+    if tried:
+        before, after = f"{target} '{_BEFORE}'", f"{target} '{_AFTER}'"
+        return f"nullif(nullif(greatest(least({value}, {after}), {before}), {after}), {before})"
+    first, last = f"{target} '{_FIRST}'", f"{target} '{_LAST}'"
+    failing = f"CAST('not in the years 1 to 9999: ' || CAST({value} AS VARCHAR) AS {target})"
+    return f"CASE WHEN {value} BETWEEN {first} AND {last} THEN {value} ELSE {failing} END"
 
 
 def _without_nan(value: str) -> str:
