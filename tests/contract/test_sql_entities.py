@@ -129,6 +129,21 @@ class TestRefused:
         with pytest.raises((hr.NotFound, hr.InvalidArgument), match="table"):
             ask(store, f'SELECT * FROM "{name}"')
 
+    @pytest.mark.parametrize(
+        "call",
+        [
+            "id // 0",
+            "id % 0",
+            "strftime(dep, '%Q')",
+            "strptime('x', '%Q')",
+            "ntile(0) OVER ()",
+            "lpad('x', 5, '')",
+        ],
+    )
+    def test_a_function_of_what_it_does_not_take(self, store, groups, call):
+        with pytest.raises(hr.SqlRejected, match="cannot be run"):
+            ask(store, f"SELECT origin, dep AS event_timestamp, {call} AS x FROM flights").to_arrow()
+
     @pytest.mark.parametrize("name", ["{path}", "pg_settings", "sqlite_master", "duckdb_tables"])
     @pytest.mark.parametrize(
         "sql",

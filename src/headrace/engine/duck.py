@@ -39,6 +39,11 @@ _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
 )
 
 
+_OF_USERS: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
+    (duckdb.InvalidInputException, SqlRejected, "the query cannot be run: {}"),
+)
+
+
 class _Told(msgspec.Struct):
     """What DuckDB says of an error as JSON."""
 
@@ -49,10 +54,13 @@ class _Told(msgspec.Struct):
 _TOLD = msgspec.json.Decoder(_Told)
 
 
-def translate(error: Exception) -> HeadraceError | None:
+def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | None:
     """DuckDB's error as one of ours; what DuckDB said is in the details. None if the error is not DuckDB's.
 
     An error in mid-stream has passed through Arrow, which keeps its text alone.
+
+    Args:
+        of_users: a user wrote the statement, who may have called a function with what it does not take.
     """
     _, brace, rest = str(error).partition("{")
     try:
@@ -62,7 +70,7 @@ def translate(error: Exception) -> HeadraceError | None:
             return None
         told = _Told("", str(error))
     raised = type(error) if isinstance(error, duckdb.Error) else _exception(told.exception_type)
-    for kind, ours, message in _TRANSLATED:
+    for kind, ours, message in (*(_OF_USERS if of_users else ()), *_TRANSLATED):
         if issubclass(raised, kind):
             first, *_ = told.exception_message.splitlines() or [""]
             return ours(message.format(first), details={"engine": told.exception_message})
@@ -194,11 +202,11 @@ class Session:
         except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
             raise SqlRejected(f"the query cannot be run: {_said(error)}") from error
         except duckdb.Error as error:
-            raise translate(error) or error from error
+            raise translate(error, of_users=True) or error from error
 
-    def stream(self, sql: str, batch_rows: int) -> pa.RecordBatchReader:
+    def stream(self, sql: str, batch_rows: int, *, of_users: bool = False) -> pa.RecordBatchReader:
         """The result as it is made. Errors on the way come out as DuckDB's: read it under `translated`."""
-        with translated():
+        with translated(of_users=of_users):
             self._reader = self._connection.sql(sql).to_arrow_reader(batch_rows)
             return self._reader
 
@@ -226,12 +234,12 @@ class Session:
 
 
 @contextlib.contextmanager
-def translated() -> Iterator[None]:
-    """Turns DuckDB's errors into ours."""
+def translated(*, of_users: bool = False) -> Iterator[None]:
+    """Turns DuckDB's errors into ours; for `of_users` see `translate`."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        ours = translate(error)
+        ours = translate(error, of_users=of_users)
         if ours is None:
             raise
         raise ours from error

@@ -134,8 +134,8 @@ class SqlRows:
     def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
         left = self._limit
         try:
-            with translated():
-                for batch in self._session.stream(self._sql, batch_rows):
+            with translated(of_users=True):
+                for batch in self._session.stream(self._sql, batch_rows, of_users=True):
                     if left is not None and left <= 0:
                         return
                     yield batch.slice(0, left).cast(self.schema)
