@@ -30,6 +30,9 @@ TIMED = {"name": "timed", "version": 0, "primary_key": ["id"], "event_time": "t"
 NUMBERS = {"source": {"group": "numbers@v1"}}
 CHANGES = {"source": {"group": "numbers@v1", "since": 0}}
 HALF = {"type": "share", "low": 0.0, "high": 0.5}
+NOT_TEXT = base64.b64encode(
+    pa.schema({"column": pa.int64()}).serialize().to_pybytes().replace(b"column", b"\xff\xfe\xfd\xfc\xfb\xfa")
+).decode()
 EARLY = {"type": "span", "end": "2026-01-01T00:00:00Z"}
 FIRST_REQUESTS = """
 import sys, threading
@@ -254,7 +257,16 @@ def test_arrow_data_that_is_none(wire: Wire) -> None:
         ("get_group", {"name": "n" * 1000}, hr.NotFound),
         ("history", {"ref": "numbers@v1", "limit": -1}, hr.InvalidArgument),
         ("history", {"ref": "numbers@v1@v2"}, hr.InvalidName),
-        ("outcome", {"ref": "numbers@v1", "idempotency_key": ""}, hr.InvalidArgument),
+        ("outcome", {"ref": "numbers@v1", "idempotency_key": "", "call": "x"}, hr.InvalidArgument),
+        ("outcome", {"ref": "numbers@v1", "idempotency_key": "k"}, hr.InvalidArgument),
+        ("list_groups", {"tags": {f"t{i}": "x" for i in range(101)}}, hr.InvalidArgument),
+        ("list_views", {"tags": {f"t{i}": "x" for i in range(5_000)}}, hr.InvalidArgument),
+        (
+            "create_group",
+            {"definition": TIMED | {"tags": {f"t{i}": "" for i in range(101)}}},
+            hr.InvalidArgument,
+        ),
+        ("explain", {"kind": "query", "query": NUMBERS, "spine_schema": NOT_TEXT}, hr.InvalidArgument),
         ("history", {"ref": "numbers@v1", "limit": 2**63}, hr.InvalidArgument),
         ("history", {"ref": "numbers@v1", "limit": 2**70}, hr.InvalidArgument),
         ("delete_rows", {"ref": "numbers@v1", "idempotency_key": "k"}, hr.InvalidArgument),
@@ -331,8 +343,9 @@ def test_arguments_that_no_client_of_ours_sends(
 
 def test_where_a_table_lies_is_not_the_clients_to_say(wire: Wire) -> None:
     definition = {"name": "moved", "version": 0, "primary_key": ["id"], "location": "../../elsewhere"}
-    (answer,) = wire.act("create_group", {"definition": definition})
-    assert ".." not in msgspec.json.decode(bytes(answer.body))["definition"]["location"]
+    (answer,) = wire.act("create_group", {"definition": definition | {"adopted": True}})
+    made = msgspec.json.decode(bytes(answer.body))["definition"]
+    assert (".." in made["location"], made.get("adopted", False)) == (False, False)
 
 
 @pytest.mark.parametrize(("part", "parts"), [(1, 1), (-1, 2), (0, 0), (0, -3), (1, 10**9)])
@@ -351,6 +364,24 @@ def test_a_ticket_with_its_snapshot_changed(wire: Wire, ticket: dict[str, Any]) 
     assert type(refused(wire.get, at(77))) is hr.SnapshotNotFound
     assert type(refused(wire.get, at(-1))) is hr.SnapshotNotFound
     assert type(refused(wire.get, at(None))) is hr.InvalidArgument
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sql": "SELECT 1 AS one"},
+        {"statistics": True, "query": CHANGES},
+        {"statistics": True, "spine_schema": "AAAA"},
+        {"spine_schema": NOT_TEXT},
+    ],
+    ids=["sql", "statistics of changes", "statistics of a spine", "a name that is no text"],
+)
+def test_a_ticket_for_another_kind_of_read(
+    wire: Wire, ticket: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    changed = msgspec.json.decode(msgspec.json.encode(ticket))
+    changed["prepared"]["request"] |= changes
+    assert isinstance(refused(wire.get, changed), hr.InvalidArgument)
 
 
 def test_a_ticket_that_goes_the_wrong_way(wire: Wire, ticket: dict[str, Any]) -> None:

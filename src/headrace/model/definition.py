@@ -140,4 +140,10 @@ def write_schema(schema: pa.Schema) -> bytes:
 
 
 def read_schema(data: bytes) -> pa.Schema:
-    return pa.ipc.read_schema(pa.py_buffer(data))
+    """Raises InvalidArgument if it is none, or has names that are no text."""
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(data))
+        schema.names  # noqa: B018
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"a schema cannot be read: {error}") from None
+    return schema

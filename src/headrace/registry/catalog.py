@@ -20,6 +20,7 @@ Definition = TypeVar("Definition", GroupDefinition, ViewDefinition, DatasetDefin
 
 _MAX_VERSION = 2**31 - 1
 _MAX_TAG_KEY_BYTES = 255
+_MOST_TAGS = 100
 _SHOWN = 10
 
 
@@ -75,6 +76,7 @@ class Catalog(Generic[Definition]):
         self, connection: Connection, project: str, name_glob: str | None, tags: Mapping[str, str]
     ) -> list[Definition]:
         """All versions whose name matches the glob and that bear all the tags, by name and version."""
+        _check_count(tags)
         columns = self._entries.c
         query = select(columns.name, columns.definition).where(columns.project == project)
         for key, value in tags.items():
@@ -175,6 +177,7 @@ class Catalog(Generic[Definition]):
 
     def _encode(self, definition: Definition) -> str:
         where = f"{self._noun} {definition.ref}"
+        _check_count(definition.tags)
         try:
             text = msgspec.json.encode(definition).decode()
             self._decoder.decode(text)  # so that nothing is stored that cannot be read
@@ -227,6 +230,11 @@ class Catalog(Generic[Definition]):
                 "similar": [] if versions else similar,
             },
         )
+
+
+def _check_count(tags: Mapping[str, str]) -> None:
+    if len(tags) > _MOST_TAGS:
+        raise InvalidArgument(f"{len(tags)} tags, and {_MOST_TAGS} is the most")
 
 
 def _some(things: Sequence[object]) -> str:

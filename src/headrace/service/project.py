@@ -69,7 +69,9 @@ class ProjectStore:
         check_definition(definition)
         stored = None if schema is None else declared_schema(definition, schema)
         location = self._store.storage.new_location(self._project, definition.name)
-        definition = msgspec.structs.replace(definition, location=location, started=stored is not None)
+        definition = msgspec.structs.replace(
+            definition, location=location, started=stored is not None, adopted=False
+        )
         try:
             if stored is not None:
                 # Before its group, so that nobody finds a group without the schema that it was declared with.

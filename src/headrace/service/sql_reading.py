@@ -138,6 +138,8 @@ class SqlRows:
                 for batch in self._session.stream(self._sql, batch_rows, of_users=True):
                     if left is not None and left <= 0:
                         return
+                    if batch.schema.names != self.schema.names:
+                        raise InvalidArgument("the read was prepared for other columns than the query has")
                     yield batch.slice(0, left).cast(self.schema)
                     left = None if left is None else left - batch.num_rows
         finally:

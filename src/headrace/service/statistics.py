@@ -35,15 +35,7 @@ class StatisticsReader:
 
     def prepare(self, request: ReadRequest) -> Prepared:
         """Check the request, whose query chooses the group and its columns, and fix the snapshot."""
-        query = request.query
-        if query is None or any(not isinstance(step, Select) for step in query.steps):
-            raise InvalidArgument("statistics are of the columns of one feature group")
-        if (
-            request.spine_schema is not None
-            or query.source.since is not None
-            or query.source.group == ENTITIES
-        ):
-            raise InvalidArgument("statistics are of the rows of a feature group")
+        _check(request)
         prepared = self._reader.prepare(msgspec.structs.replace(request, limit=None))
         return msgspec.structs.replace(
             prepared,
@@ -57,6 +49,7 @@ class StatisticsReader:
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int, parts: int) -> StatisticsRows:
         request = prepared.request
+        _check(request)
         plan, snapshot = self._reader.plan_of(msgspec.structs.replace(request, limit=None))
         names = plan.schema.names[: request.limit]
         calls, engine = self._reader.calls, self._reader.engine
@@ -71,6 +64,14 @@ class StatisticsReader:
             f"statistics of {group} at snapshot {snapshot.version} ({snapshot.files.num_rows} files), in two passes\n"
             f"columns {', '.join(plan.schema.names)}"
         )
+
+
+def _check(request: ReadRequest) -> None:
+    query = request.query
+    if query is None or any(not isinstance(step, Select) for step in query.steps):
+        raise InvalidArgument("statistics are of the columns of one feature group")
+    if request.spine_schema is not None or query.source.since is not None or query.source.group == ENTITIES:
+        raise InvalidArgument("statistics are of the rows of a feature group")
 
 
 class StatisticsRows:
