@@ -41,9 +41,6 @@ BATCH_ROWS = 16_384
 COMPLETE = b"complete"
 """Ends the rows of a write: a stream that breaks off looks like one that ends."""
 
-DATASET_KEY = b"headrace.dataset"
-"""In the schema of an Arrow file of a training dataset: the key of the dataset."""
-
 InsertMode = Literal["upsert", "append", "overwrite"]
 Action = Literal[
     "hello",

@@ -74,6 +74,12 @@ def alike(one: pa.Table, other: pa.Table) -> bool:
     )
 
 
+def exchange(one: pathlib.Path, other: pathlib.Path) -> None:
+    held = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(held)
+
+
 def spine(**more) -> pa.Table:
     return pa.table(
         {
@@ -544,7 +550,7 @@ class TestFiles:
         data = path.read_bytes()
         path.write_bytes(data[:-400] + bytes(300) + data[-100:])
         for read in (made.read().to_arrow, made.read().to_reader().read_all):
-            with pytest.raises(hr.CorruptTable, match="cannot be read"):
+            with pytest.raises(hr.CorruptTable, match=r"cannot be read|is not as it was written"):
                 read()
 
     @pytest.mark.parametrize("damage", ["lost", "shorter", "another byte"])
@@ -581,6 +587,40 @@ class TestFiles:
         os.replace(other, path)
         with pytest.raises(hr.CorruptTable):
             first.read().to_arrow()
+
+    def test_those_of_two_splits_are_not_taken_for_each_other(self, view):
+        made = view.create_training_dataset(splits=dict.fromkeys("abcdefgh", 0.125), format="arrow")
+        sizes = {}
+        for path in pathlib.Path(made.location).glob("*/*"):
+            sizes.setdefault(path.stat().st_size, []).append(path)
+        one, other = max(sizes.values(), key=len)[:2]
+        exchange(one, other)
+        for read in (
+            made.read().to_arrow,
+            made.read().to_reader().read_all,
+            made.read(one.parent.name).to_arrow,
+        ):
+            with pytest.raises(hr.CorruptTable, match="is not the file that was written there"):
+                read()
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_those_of_two_datasets_are_not_taken_for_each_other(self, view, weather, form):
+        first = view.create_training_dataset(format=form)
+        weather.insert([{"carrier": c, "seen": START, "temp": t} for c, t in (("rare", 5.0), ("usual", 6.0))])
+        second = view.create_training_dataset(format=form)
+        one, other = (next(pathlib.Path(made.location, "all").iterdir()) for made in (first, second))
+        assert one.stat().st_size == other.stat().st_size
+        exchange(one, other)
+        for read in (first.read().to_arrow, second.read().to_reader().read_all):
+            with pytest.raises(hr.CorruptTable, match=r"not the file that was written|not as it was written"):
+                read()
+
+    def test_another_byte_of_csv_is_told(self, view):
+        made = view.create_training_dataset(format="csv")
+        (path,) = pathlib.Path(made.location, "all").iterdir()
+        path.write_bytes(path.read_bytes().replace(b"usual", b"ususl", 1))
+        with pytest.raises(hr.CorruptTable, match="is not as it was written"):
+            made.read().to_arrow()
 
     def test_deleting_removes_them(self, view):
         made = view.create_training_dataset()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import CorruptTable, Unsupported
 from headrace.formats.rows_file import RowsFiles, check_storable, write_file
-from headrace.model.dataset import StoredFile
+from headrace.model.stored_file import StoredFile
 from integration.child import Child
 
 FORMATS = ["parquet", "arrow", "csv"]
@@ -116,8 +117,7 @@ def told(table: pa.Table) -> list[list[str]]:
 def write(folder: Path, form: Any, tables: list[pa.Table]) -> list[StoredFile]:
     files = []
     for number, table in enumerate(tables):
-        path = folder / f"{number}.{form}"
-        files.append(StoredFile(str(path), table.num_rows, write_file(form, path, table)))
+        files.append(write_file(form, folder / f"{number}.{form}", table, mark=f"file {number}"))
     return files
 
 
@@ -184,7 +184,7 @@ def test_times_that_csv_does_not_keep(tmp_path: Path, kind: pa.DataType, value: 
     table = pa.table({"x": [1, 2, 3], "at": pa.array([None, value, 0], kind)})
     check_storable("csv", table.schema)
     with pytest.raises(Unsupported, match=r"column 'at' holds a .* of which a csv file") as caught:
-        write_file("csv", tmp_path / "x.csv", table)
+        write_file("csv", tmp_path / "x.csv", table, mark="x")
     assert caught.value.hint == "use format='parquet' or format='arrow'"
     assert not (tmp_path / "x.csv").exists()
     for form in ("parquet", "arrow"):
@@ -267,6 +267,8 @@ class TestDamaged:
             assert seen["damaged"] > 50
         if form == "parquet":
             assert seen.get("other", 0) < 5, "its pages bear checksums"
+        if form == "csv":
+            assert "other" not in seen
 
     @pytest.mark.parametrize("form", FORMATS)
     @pytest.mark.parametrize("streamed", [False, True])
@@ -299,21 +301,31 @@ class TestDamaged:
         (file,) = write(tmp_path, form, [ROWS])
         other = ROWS.slice(0, 40).rename_columns(["id", "b", "c", "d", "e"])
         if there != "zeros":
-            write_file(there, tmp_path / "other", other)
+            write_file(there, tmp_path / "other", other, mark=file.mark)
             held = (tmp_path / "other").read_bytes()
         else:
             held = b""
         Path(file.path).write_bytes(held.ljust(file.size_bytes, b"\0"))
         assert use(form, [file], ROWS.schema, streamed) is None
         Path(file.path).write_bytes(held)
-        fitting = StoredFile(file.path, ROWS.num_rows, len(held))
+        fitting = msgspec.structs.replace(file, size_bytes=len(held))
         assert use(form, [fitting], ROWS.schema, streamed) is None
+
+    @pytest.mark.parametrize("form", FORMATS)
+    @pytest.mark.parametrize("streamed", [False, True])
+    def test_another_file_of_the_same_size(self, tmp_path: Path, form: Any, streamed: bool) -> None:
+        one, other = write(tmp_path, form, [ROWS, ROWS.set_column(0, "id", ROWS["id"][::-1])])
+        Path(one.path).write_bytes(Path(other.path).read_bytes())
+        read = RowsFiles(form, [msgspec.structs.replace(one, size_bytes=other.size_bytes)], ROWS.schema, None)
+        told = "is not as it was written" if form == "csv" else "is not the file that was written there"
+        with pytest.raises(CorruptTable, match=told):
+            list(read.batches()) if streamed else read.table()
 
     @pytest.mark.parametrize("form", FORMATS)
     @pytest.mark.parametrize("streamed", [False, True])
     def test_fewer_rows(self, tmp_path: Path, form: Any, streamed: bool) -> None:
         (file,) = write(tmp_path, form, [ROWS.slice(0, 299)])
-        more = StoredFile(file.path, 300, file.size_bytes)
+        more = msgspec.structs.replace(file, rows=300)
         read = RowsFiles(form, [more], ROWS.schema, None)
         with pytest.raises(CorruptTable, match="was written with 300 rows, and now has 299"):
             list(read.batches()) if streamed else read.table()

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from headrace.errors import Conflict, InvalidArgument, NotFound
-from headrace.model.dataset import DatasetDefinition, Split, StoredFile
+from headrace.model.dataset import DatasetDefinition, Split
 from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.query import Join, Limit, Query, Select, Source
 from headrace.model.request import PointInTime, ReadRequest, Share, Span
+from headrace.model.stored_file import StoredFile
 from headrace.registry import Registry
 
 NOON = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
@@ -43,7 +44,7 @@ def dataset(of: ViewDefinition, **rest: Any) -> DatasetDefinition:
         "name": of.ref,
         "version": 0,
         "request": ReadRequest(kind="training", view=of.ref, query=query, locations=locations),
-        "splits": (Split("all", files=(StoredFile("all/00000.parquet", 3, 100),)),),
+        "splits": (Split("all", files=(StoredFile("all/00000.parquet", 3, 100, "k/all/00000.parquet"),)),),
         "format": "parquet",
         "key": "k",
         "snapshots": dict.fromkeys(refs, 0),
@@ -92,7 +93,11 @@ def test_a_definition_comes_back_whole(registry: Registry, delays: ViewDefinitio
             locations={"flights@v1": "p/flights-1", "weather@v1": "p/weather-1"},
         ),
         splits=(
-            Split("train", Share(0.0, 0.7, 2**62, "carrier"), (StoredFile("train/0.csv", 2**40, 2**50),)),
+            Split(
+                "train",
+                Share(0.0, 0.7, 2**62, "carrier"),
+                (StoredFile("train/0.csv", 2**40, 2**50, "k/train/0.csv", 2**32 - 1),),
+            ),
             Split("test", Span(NOON, None)),
         ),
         format="csv",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import CorruptTable, Unsupported
-from headrace.model.dataset import DatasetFormat, StoredFile
+from headrace.formats.checksum import crc32
+from headrace.model.dataset import DatasetFormat
+from headrace.model.stored_file import FILE_MARK, StoredFile
 from headrace.storage.failure import stored
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ def check_storable(form: DatasetFormat, schema: pa.Schema) -> None:
             )
 
 
-def write_file(form: DatasetFormat, path: Path, rows: pa.Table) -> int:
-    """Write a file that is not there yet, down to the disk; gives its size in bytes.
+def write_file(form: DatasetFormat, path: Path, rows: pa.Table, mark: str) -> StoredFile:
+    """Write a file that is not there yet, down to the disk.
 
     Raises:
         LimitExceeded: the disk is full. Unavailable, PermissionDenied. Unsupported: a value that the format does
@@ -51,6 +53,7 @@ def write_file(form: DatasetFormat, path: Path, rows: pa.Table) -> int:
     """
     if form == "csv":
         _check_in_csv(rows)
+    rows = rows.replace_schema_metadata({FILE_MARK: mark})
     with stored(str(path)):
         with pa.OSFile(str(path), "wb") as sink:
             if form == "parquet":
@@ -67,7 +70,8 @@ def write_file(form: DatasetFormat, path: Path, rows: pa.Table) -> int:
                     writer.write_table(rows.unify_dictionaries().combine_chunks())
         with path.open("rb") as written:
             os.fsync(written.fileno())
-            return os.fstat(written.fileno()).st_size
+            size = os.fstat(written.fileno()).st_size
+        return StoredFile(str(path), rows.num_rows, size, mark, crc32(path) if form == "csv" else None)
 
 
 class RowsFiles:
@@ -103,7 +107,7 @@ class RowsFiles:
         tables = []
         for file in self._files:
             with _reading(file.path):
-                rows = self._fitted(self._read(file.path))
+                rows = self._fitted(self._read(file))
                 rows.validate()  # a damaged file may give columns of different lengths
                 _check_rows(file, rows.num_rows)
                 tables.append(rows)
@@ -115,41 +119,43 @@ class RowsFiles:
         for file in self._files:
             with _reading(file.path):
                 rows = 0
-                for batch in self._stream(file.path, batch_bytes):
+                for batch in self._stream(file, batch_bytes):
                     fitted = self._fitted(pa.Table.from_batches([batch]))
                     yield from fitted.to_batches(_rows_in(batch_bytes, fitted))
                     rows += batch.num_rows
                 _check_rows(file, rows)
 
-    def _read(self, path: str) -> pa.Table:
+    def _read(self, file: StoredFile) -> pa.Table:
         if self._form == "parquet":
-            return _parquet(path).read(self._columns)
+            return _parquet(file).read(self._columns)
         if self._form == "csv":
             nullable = pa.schema([field.with_nullable(True) for field in self.schema])
-            return pa.Table.from_batches(self._csv(path), nullable)
-        rows = pa.ipc.open_file(pa.memory_map(path)).read_all().select(self._columns)
+            return pa.Table.from_batches(self._csv(file), nullable)
+        rows = _arrow(file).read_all().select(self._columns)
         rows.validate(full=True)
         return rows
 
-    def _stream(self, path: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    def _stream(self, file: StoredFile, batch_bytes: int) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
-            file, rows = _parquet(path), _FIRST_ROWS
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(rows, [group], self._columns):
+            reader, rows = _parquet(file), _FIRST_ROWS
+            for group in range(reader.num_row_groups):
+                for batch in reader.iter_batches(rows, [group], self._columns):
                     rows = _rows_in(batch_bytes, batch)
                     yield batch
         elif self._form == "csv":
-            yield from self._csv(path)
+            yield from self._csv(file)
         else:
-            reader = pa.ipc.open_file(pa.memory_map(path))
-            for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number).select(self._columns)
+            mapped = _arrow(file)
+            for number in range(mapped.num_record_batches):
+                batch = mapped.get_batch(number).select(self._columns)
                 batch.validate(full=True)
                 yield batch
 
-    def _csv(self, path: str) -> Iterator[pa.RecordBatch]:
+    def _csv(self, file: StoredFile) -> Iterator[pa.RecordBatch]:
         """Block by block; where a row is longer than a block, all the rest at once."""
-        given = 0
+        path, given = file.path, 0
+        if crc32(Path(path)) != file.crc32:
+            raise CorruptTable(f"{path} is not as it was written")
         try:
             for batch in _csv(path, self._stored, self._columns, _CSV_BLOCK_BYTES):
                 yield batch
@@ -203,10 +209,23 @@ def _check_rows(file: StoredFile, found: int) -> None:
         raise CorruptTable(f"{file.path} was written with {file.rows} rows, and now has {found}")
 
 
-def _parquet(path: str) -> pq.ParquetFile:
+def _check_mark(file: StoredFile, metadata: Mapping[bytes, bytes] | None) -> None:
+    if (metadata or {}).get(FILE_MARK) != file.mark.encode():
+        raise CorruptTable(f"{file.path} is not the file that was written there, but another one")
+
+
+def _parquet(file: StoredFile) -> pq.ParquetFile:
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
+    reader = pq.ParquetFile(file.path, memory_map=True, page_checksum_verification=True)
+    _check_mark(file, reader.metadata.metadata)
+    return reader
+
+
+def _arrow(file: StoredFile) -> pa.ipc.RecordBatchFileReader:
+    reader = pa.ipc.open_file(pa.memory_map(file.path))
+    _check_mark(file, reader.schema.metadata)
+    return reader
 
 
 def _csv(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import zlib
 from pathlib import Path
 
 import pyarrow as pa
 
 from headrace.errors import CorruptTable
+from headrace.formats.checksum import crc32
 from headrace.model.dataset import StoredSpine
 from headrace.storage.failure import stored
 
 _BATCH_ROWS = 65_536
-_PIECE_BYTES = 1 << 20
 
 
 def write_spine(path: Path, spine: pa.Table) -> StoredSpine:
@@ -27,7 +26,7 @@ def write_spine(path: Path, spine: pa.Table) -> StoredSpine:
                 writer.write_batch(batch)
         with path.open("rb") as written:
             os.fsync(written.fileno())
-            return StoredSpine(spine.num_rows, os.fstat(written.fileno()).st_size, _checksum(path))
+            return StoredSpine(spine.num_rows, os.fstat(written.fileno()).st_size, crc32(path))
 
 
 def read_spine(path: Path, written: StoredSpine) -> pa.Table:
@@ -37,17 +36,9 @@ def read_spine(path: Path, written: StoredSpine) -> pa.Table:
     """
     try:
         size = path.stat().st_size
-        if (size, _checksum(path)) != (written.size_bytes, written.crc32):
+        if (size, crc32(path)) != (written.size_bytes, written.crc32):
             raise CorruptTable(f"{path} is not as it was written")
         with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
             return stream.read_all()
     except (pa.ArrowException, OSError) as error:
         raise CorruptTable(f"{path} cannot be read: {error}") from error
-
-
-def _checksum(path: Path) -> int:
-    found = 0
-    with path.open("rb", buffering=0) as file:
-        while piece := file.read(_PIECE_BYTES):
-            found = zlib.crc32(piece, found)
-    return found

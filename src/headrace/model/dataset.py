@@ -11,20 +11,13 @@ import msgspec
 from headrace.errors import InvalidArgument
 from headrace.model.name import check_name
 from headrace.model.request import Part, ReadRequest, Share, Span, in_parts
+from headrace.model.stored_file import StoredFile
 from headrace.model.struct import know
 
 DatasetFormat = Literal["parquet", "arrow", "csv"]
 
 WHOLE = "all"
 """The one split of a dataset that was made without any."""
-
-
-class StoredFile(msgspec.Struct, frozen=True):
-    """A file with rows of one split; `path` is in the folder of the dataset."""
-
-    path: str
-    rows: int
-    size_bytes: int
 
 
 class StoredSpine(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.errors import InvalidArgument
 from headrace.model.query import Instant, Int64, Query
+from headrace.model.stored_file import StoredFile
 from headrace.model.struct import know
 
 ReadKind = Literal["query", "training", "batch", "stored"]
@@ -143,7 +144,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `features` and `labels` are the columns of `.xy()`, in its order. `tickets` are what a service asks for to
     run it, one for each of its streams; an embedded store needs none. `warnings` are for the user. `mapped` are the
-    Arrow files that hold exactly these rows, for a caller on the same machine: each bears `key` in its schema.
+    Arrow files that hold exactly these rows, by their whole paths, for a caller on the same machine.
     """
 
     request: ReadRequest
@@ -153,8 +154,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: dict[str, int]
     tickets: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
-    mapped: tuple[str, ...] = ()
-    key: str = ""
+    mapped: tuple[StoredFile, ...] = ()
 
 
 know(ReadRequest, Prepared)

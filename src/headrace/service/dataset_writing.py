@@ -15,11 +15,11 @@ import pyarrow as pa
 from headrace.errors import Cancelled, InvalidArgument
 from headrace.formats.rows_file import check_storable, write_file
 from headrace.formats.spine_file import write_spine
-from headrace.model.dataset import DatasetDefinition, StoredFile, check_splits
+from headrace.model.dataset import DatasetDefinition, check_splits
 from headrace.model.definition import ViewDefinition, read_schema, write_schema
 from headrace.model.request import Prepared, ReadRequest, Span
+from headrace.model.stored_file import StoredFile
 from headrace.model.types import plain_batch, plain_schema
-from headrace.protocol import DATASET_KEY
 from headrace.service.reading import Reader
 from headrace.service.running import Running
 from headrace.storage.failure import stored
@@ -108,9 +108,9 @@ class DatasetWriting:
     def _write_file(self, folder: Path, path: str, rows: pa.Table) -> StoredFile:
         with stored(path):
             (folder / path).parent.mkdir(exist_ok=True)
-        if self._asked.format == "arrow":
-            rows = rows.replace_schema_metadata({DATASET_KEY: self._asked.key})
-        return StoredFile(path, rows.num_rows, write_file(self._asked.format, folder / path, rows))
+        asked = self._asked
+        written = write_file(asked.format, folder / path, rows, mark=f"{asked.key}/{path}")
+        return msgspec.structs.replace(written, path=path)
 
     def _chunks(self, spine: pa.Table | None) -> Iterator[tuple[int, pa.Table]]:
         """The number of a split, and rows for one of its files."""

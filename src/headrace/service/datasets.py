@@ -21,10 +21,11 @@ from headrace.errors import (
 )
 from headrace.formats.rows_file import RowsFiles
 from headrace.formats.spine_file import read_spine
-from headrace.model.dataset import DatasetDefinition, Split, StoredFile
+from headrace.model.dataset import DatasetDefinition, Split
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
+from headrace.model.stored_file import StoredFile
 from headrace.registry.registry import Registry
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import SPINE_FILE, DatasetWriting
@@ -115,8 +116,7 @@ class Datasets:
             features=tuple(name for name in dataset.features if name in columns),
             labels=tuple(name for name in dataset.labels if name in columns),
             snapshots=dataset.snapshots,
-            mapped=tuple(file.path for file in files if dataset.format == "arrow"),
-            key=dataset.key,
+            mapped=tuple(files) if dataset.format == "arrow" else (),
         )
 
     def parts(self, prepared: Prepared) -> int:
