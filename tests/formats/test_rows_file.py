@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from decimal import Decimal
@@ -253,6 +254,20 @@ def flip(line: Connection, form: str, folder: Path, place: str, times: int) -> d
     return dict(seen)
 
 
+def shorten(line: Connection, folder: Path) -> str:
+    """Reads a Parquet file that loses its end after the first rows."""
+    chance = random.Random(0)
+    table = pa.table({"id": range(400_000), "value": [chance.random() for _ in range(400_000)]})
+    (file,) = write(folder, "parquet", [table])
+    batches = RowsFiles("parquet", [file], table.schema, None).batches()
+    next(batches)
+    os.truncate(file.path, 1000)
+    try:
+        return f"{sum(batch.num_rows for batch in batches)} rows"
+    except CorruptTable:
+        return "damaged"
+
+
 class TestDamaged:
     """It is told, or not to be seen, and never ends the process."""
 
@@ -281,6 +296,11 @@ class TestDamaged:
         read = RowsFiles(form, [first, file], of(form).schema, None)
         with pytest.raises(CorruptTable, match=rf"1\.{form} was written with {len(good)} bytes, and now has"):
             list(read.batches()) if streamed else read.table()
+
+    def test_parquet_that_grows_shorter_while_it_is_read(self, tmp_path: Path) -> None:
+        child = Child(shorten, tmp_path)
+        assert child.hear() == "damaged"
+        child.join()
 
     @pytest.mark.parametrize("form", FORMATS)
     @pytest.mark.parametrize("streamed", [False, True])

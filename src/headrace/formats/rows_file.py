@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _ROW_GROUP_ROWS = 131_072
 _FIRST_ROWS = 16_384
+_BUFFER_BYTES = 1 << 20
 # A large batch costs less to read and to send than several small ones.
 _BATCH_BYTES = 16 << 20
 _CSV_BLOCK_BYTES = 16 << 20
@@ -217,7 +218,10 @@ def _check_mark(file: StoredFile, metadata: Mapping[bytes, bytes] | None) -> Non
 def _parquet(file: StoredFile) -> pq.ParquetFile:
     import pyarrow.parquet as pq
 
-    reader = pq.ParquetFile(file.path, memory_map=True, page_checksum_verification=True)
+    # Not mapped: a file that grows shorter meanwhile would end the process. With this buffer it is read as fast.
+    reader = pq.ParquetFile(
+        file.path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+    )
     _check_mark(file, reader.metadata.metadata)
     return reader
 
