@@ -408,6 +408,15 @@ class TestTypes:
         with pytest.raises(hr.Unsupported, match=f"column '{name}' is .* which a csv file does not keep"):
             self.check(view, "csv", name, NESTED[name])
 
+    @pytest.mark.parametrize(
+        "kind", [pa.timestamp("us", "Nope/Zone"), pa.timestamp("us", "+99:00"), pa.decimal128(9, -2)], ids=str
+    )
+    def test_not_in_csv_of_a_kind_that_is(self, view, kind):
+        given = pa.table({"id": [1], "dep": pa.array([hour(1)]), "odd": pa.nulls(1, kind)})
+        with pytest.raises(hr.Unsupported, match=r"column 'odd' is .* which a csv file does not keep"):
+            view.create_training_dataset(spine=given, format="csv")
+        assert view.list_training_datasets() == []
+
     @pytest.mark.parametrize("name", STRANGE)
     def test_in_arrow_alone(self, view, name):
         self.check(view, "arrow", name, STRANGE[name])

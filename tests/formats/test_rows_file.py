@@ -198,6 +198,23 @@ def test_types_that_parquet_does_not_keep(kind: pa.DataType) -> None:
         check_storable("parquet", pa.schema([("c", kind)]))
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.decimal128(10, -2),
+        pa.decimal256(10, 2),
+        pa.timestamp("us", "Nope/Zone"),
+        pa.timestamp("s", "+99:00"),
+        pa.float16(),
+        pa.binary(),
+    ],
+    ids=str,
+)
+def test_types_that_csv_does_not_keep(kind: pa.DataType) -> None:
+    with pytest.raises(Unsupported, match="which a csv file does not keep"):
+        check_storable("csv", pa.schema([("c", kind)]))
+
+
 ROWS = pa.table(
     {
         "id": pa.array(range(300), pa.int64()),

@@ -282,7 +282,7 @@ def _is_storable(form: DatasetFormat, kind: pa.DataType) -> bool:
     if form == "arrow":
         return True
     if form == "csv":
-        return any(test(kind) for test in _IN_CSV) or kind in (pa.float32(), pa.float64())
+        return _is_in_csv(kind)
     return _is_in_parquet(kind)
 
 
@@ -294,10 +294,20 @@ _IN_CSV = (
     pa.types.is_large_string,
     pa.types.is_date,
     pa.types.is_time,
-    pa.types.is_timestamp,
     pa.types.is_duration,
-    pa.types.is_decimal128,
 )
+
+
+def _is_in_csv(kind: pa.DataType) -> bool:
+    if pa.types.is_decimal128(kind):
+        return bool(kind.scale >= 0)
+    if pa.types.is_timestamp(kind):
+        try:
+            pc.local_timestamp(pa.scalar(0, kind))
+        except pa.ArrowInvalid:
+            return False  # Arrow does not know its time zone, without which there is nothing to write
+        return True
+    return any(test(kind) for test in _IN_CSV) or kind in (pa.float32(), pa.float64())
 
 
 def _is_in_parquet(kind: pa.DataType) -> bool:
