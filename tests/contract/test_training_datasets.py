@@ -182,6 +182,9 @@ class TestStored:
         assert rows.equals(made.read().to_arrow().select(["delay", "id"]))
         x, y = made.read(columns=["delay", "id"]).xy(to="arrow")
         assert (x.schema.names, len(y)) == (["id"], ROWS)
+        with pytest.raises(hr.InvalidArgument, match="columns= names none") as caught:
+            made.read(columns=["id"]).xy()
+        assert "leave it out" in caught.value.hint
 
     @pytest.mark.parametrize("form", FORMATS)
     def test_head(self, view, form):
@@ -260,6 +263,7 @@ class TestSplits:
             ({"format": "orc"}, "format='orc'"),
             ({"format": None}, "format=None"),
             ({"description": 3}, "description=3"),
+            ({"description": "a\0b"}, "NUL"),
         ],
     )
     def test_refused(self, view, options, told):
@@ -712,6 +716,8 @@ class TestRefused:
             ([], hr.InvalidArgument),
             ("id", hr.InvalidArgument),
             (["id", "id"], hr.InvalidArgument),
+            (5, hr.InvalidArgument),
+            ([5], hr.InvalidArgument),
         ):
             with pytest.raises(error):
                 made.read(columns=columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import os
 import subprocess
 import sys
@@ -462,6 +463,44 @@ def test_a_spine_that_was_not_prepared(wire: Wire, given: pa.Table) -> None:
     good = pa.table({"id": [1], "t": pa.array([0], pa.timestamp("us"))}, wanted)
     assert wire.exchange(exchange, wanted, good).column("value").to_pylist() == [1.0]
     assert type(refused(wire.exchange, exchange, given.schema, given)) is hr.SchemaMismatch
+
+
+@pytest.fixture(scope="module")
+def view(server: Server, project: str) -> Iterator[Any]:
+    with server.connect(project=project) as store:
+        made = store.create_feature_group("events", primary_key=["id"], event_time="at")
+        made.insert([{"id": i, "at": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)} for i in range(10)])
+        yield store.create_feature_view("events", made.select())
+
+
+def test_a_limit_of_a_dataset_that_is_none(wire: Wire, view: Any) -> None:
+    view.create_training_dataset()
+    for recomputed in (False, True):
+        stored = {"view": "events@v1", "version": 1, "recomputed": recomputed}
+        good = {"kind": "stored", "stored": stored, "limit": 3}
+        (endpoint,) = wire.info(command(msgspec.json.encode(good))).endpoints
+        ticket = msgspec.json.decode(endpoint.ticket.ticket)
+        assert wire.get(ticket).num_rows == 3
+        bad = good | {"limit": -1}
+        for call in (wire.info, lambda sent: wire.act("explain", sent.command)):
+            assert type(refused(call, command(msgspec.json.encode(bad)))) is hr.InvalidArgument
+        ticket["prepared"]["request"]["limit"] = -1
+        assert type(refused(wire.get, ticket)) is hr.InvalidArgument
+
+
+@pytest.mark.parametrize("change", [{"key": ""}, {"key": "k" * 513}, {"description": "a\0"}], ids=str)
+def test_a_dataset_that_no_client_of_ours_asks_for(wire: Wire, view: Any, change: dict[str, str]) -> None:
+    asked = {
+        "name": "events@v1",
+        "version": 0,
+        "request": {"kind": "training", "view": "events@v1"},
+        "splits": [{"name": "all"}],
+        "format": "parquet",
+        "key": "k",
+    }
+    sent = msgspec.json.encode({"type": "dataset", "asked": asked | change})
+    assert type(refused(wire.put, command(sent), protocol.COMPLETE)) is hr.InvalidArgument
+    assert change.get("key") not in [d._definition.key for d in view.list_training_datasets()]
 
 
 @pytest.mark.parametrize("words", [(), (b"nonsense",), (b"",)])

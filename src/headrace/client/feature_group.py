@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headrace.client.frame import Frame, to_reader, to_table
 from headrace.client.group_handle import GroupHandle
-from headrace.client.query import On, Query, check_limit, check_names, check_snapshot, pin
+from headrace.client.query import On, Query, check_limit, check_names, check_snapshot, column_names, pin
 from headrace.client.result import Result, prepare
 from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, UnknownColumn
@@ -110,7 +110,7 @@ class FeatureGroup(GroupHandle):
             snapshot, timestamp: the table as it was then; at most one of them.
             latest: of the rows kept, the newest of each key.
         """
-        names = None if columns is None else _names(columns)
+        names = None if columns is None else column_names(columns)
         query = self._query() if names is None else self.select(*names)
         if filter is not None:
             query = query.filter(filter)
@@ -235,7 +235,7 @@ class FeatureGroup(GroupHandle):
         Raises:
             UnknownColumn, SnapshotNotFound; InvalidArgument: there are no rows yet.
         """
-        query = self._query() if columns is None else self.select(*_names(columns))
+        query = self._query() if columns is None else self.select(*column_names(columns))
         if snapshot is not None:
             query = query.as_of(snapshot=snapshot)
         return prepare(self._backend, ReadRequest(kind="query", query=query._model, statistics=True), None)
@@ -286,7 +286,7 @@ class FeatureGroup(GroupHandle):
         Raises:
             SnapshotNotFound: a commit, or its files, are no longer there. Unsupported: the group keeps no change feed.
         """
-        steps = () if columns is None else (Select((*_names(columns), *(f.name for f in FEED_FIELDS))),)
+        steps = () if columns is None else (Select((*column_names(columns), *(f.name for f in FEED_FIELDS))),)
         last = None if until is None else check_snapshot(until)
         source = Source(self._ref, snapshot=last, since=check_snapshot(since, least=-1))
         return prepare(self._backend, ReadRequest(kind="query", query=QueryModel(source, steps)), None)
@@ -324,19 +324,6 @@ class FeatureGroup(GroupHandle):
     def __repr__(self) -> str:
         time = f", event_time={self.event_time!r}" if self.event_time else ""
         return f"FeatureGroup({self._ref}, primary_key={list(self.primary_key)}{time})"
-
-
-def _names(columns: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(columns, Column):
-        raise InvalidArgument("columns takes names, not a condition", hint="give it as filter=")
-    if isinstance(columns, str) or not isinstance(columns, Sequence):
-        raise InvalidArgument(
-            f"columns takes several names, not {columns!r}", hint="put the name into a list"
-        )
-    names = check_names(columns)
-    if not names:
-        raise InvalidArgument("columns is empty", hint="leave it out for all columns")
-    return names
 
 
 def _wanted(features: Mapping[str, pa.DataType]) -> pa.Schema:

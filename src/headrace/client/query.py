@@ -183,6 +183,19 @@ def check_names(columns: Sequence[Any]) -> tuple[str, ...]:
     return tuple(check_text("column", column, hint='select("a", "b")') for column in columns)
 
 
+def column_names(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, Column):
+        raise InvalidArgument("columns takes names, not a condition", hint="give it as filter=")
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise InvalidArgument(
+            f"columns takes several names, not {columns!r}", hint="put the name into a list"
+        )
+    names = check_names(columns)
+    if not names:
+        raise InvalidArgument("columns is empty", hint="leave it out for all columns")
+    return names
+
+
 def check_limit(n: int) -> int:
     if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < 1 << 63:
         raise InvalidArgument(f"a limit is a number of rows, not {n!r}")

@@ -92,6 +92,12 @@ class Result:
         Raises:
             InvalidArgument: the read is not of a feature view with labels.
         """
+        stored = self._prepared.request.stored
+        if not self._prepared.labels and stored is not None and stored.columns is not None:
+            raise InvalidArgument(
+                "there are no labels to split off: columns= names none",
+                hint="name the labels in columns=, too, or leave it out",
+            )
         if not self._prepared.labels:
             raise InvalidArgument(
                 "there are no labels to split off",

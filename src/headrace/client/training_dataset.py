@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headrace.client.query import check_names
+from headrace.client.query import column_names
 from headrace.client.result import Result, prepare
-from headrace.errors import InvalidArgument
 from headrace.model.dataset import DatasetDefinition, DatasetFormat
 from headrace.model.definition import read_schema
 from headrace.model.request import ReadRequest, Share, Span, StoredRead
@@ -116,15 +115,11 @@ class TrainingDataset:
         return self._result(split, None, recomputed=True)
 
     def _result(self, split: str | None, columns: Sequence[str] | None, recomputed: bool) -> Result:
-        if isinstance(columns, str):
-            raise InvalidArgument(
-                f"columns takes several names, not {columns!r}", hint=f"write columns=[{columns!r}]"
-            )
         wanted = StoredRead(
             view=self._definition.name,
             version=self._definition.version,
             split=None if split is None else check_text("split", split),
-            columns=None if columns is None else check_names(columns),
+            columns=None if columns is None else column_names(columns),
             recomputed=recomputed,
         )
         return prepare(self._backend, ReadRequest(kind="stored", stored=wanted), None)

@@ -29,6 +29,7 @@ SPINE_FILE = "spine.arrow"
 _FILE_BYTES = 64 << 20
 _FILE_ROWS = 1 << 20
 _MOST_WRITERS = 4
+_LONGEST_KEY = 512
 
 
 class DatasetWriting:
@@ -154,6 +155,10 @@ def _check_asked(asked: DatasetDefinition) -> None:
     request = asked.request
     if request.kind != "training" or request.parts or request.limit is not None or request.stored is not None:
         raise InvalidArgument("a training dataset is made of the training data of a feature view")
+    if not 0 < len(asked.key) <= _LONGEST_KEY:
+        raise InvalidArgument(f"the key of a training dataset has 1 to {_LONGEST_KEY} characters")
+    if "\0" in asked.description:
+        raise InvalidArgument("the description of a training dataset holds a NUL character")
     check_splits(asked.splits)
     options = request.point_in_time
     if any(isinstance(split.part, Span) for split in asked.splits) and (options.start or options.end):

@@ -221,6 +221,8 @@ class Datasets:
 
 def _stored(request: ReadRequest) -> StoredRead:
     assert request.stored is not None  # such reads come here
+    if request.limit is not None and request.limit < 0:
+        raise InvalidArgument(f"a limit of {request.limit} rows is refused", hint="it is at least 0")
     return request.stored
 
 
