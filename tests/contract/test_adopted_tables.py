@@ -219,6 +219,60 @@ class TestKeys:
         assert second.location == first.location
 
 
+@pytest.fixture(params=["dropped", "retyped", "a key dropped"])
+def broken(request, store, table):
+    """A group with a view of it, whose table others then made anew without what the group is declared with."""
+    weather = register(store, table)
+    flights = store.create_feature_group("flights", primary_key=["id"], event_time="dep")
+    flights.insert([{"id": 1, "dep": hour(1), "origin": "JFK"}])
+    store.create_feature_view("view", flights.join(weather.select("temp"), on="origin"))
+    given = {"origin": ["JFK"], "seen": [hour(0)], "temp": [1.0], "year": pa.array([2025], pa.int32())}
+    if request.param == "retyped":
+        given["seen"] = ["noon"]
+    else:
+        del given["seen" if request.param == "dropped" else "origin"]
+    deltalake.write_deltalake(table, pa.table(given), mode="overwrite", schema_mode="overwrite")
+    return weather
+
+
+class TestChangedByOthers:
+    """A table that no longer does for its group."""
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda store, group: group.read(),
+            lambda store, group: group.read(["temp"]),
+            lambda store, group: group.read(latest=True),
+            lambda store, group: group.statistics(),
+            lambda store, group: group.changes(0),
+            lambda store, group: store.get_feature_view("view").training_data(),
+            lambda store, group: store.get_feature_view("view").explain(),
+            lambda store, group: store.create_feature_view("again", group.select("temp")),
+            lambda store, group: store.get_historical_features("select * from weather", ["flights:id"]),
+            lambda store, group: group.insert(
+                [{"origin": "JFK", "seen": hour(1), "temp": 9.0, "year": 2026}]
+            ),
+            lambda store, group: group.delete(filter=group["temp"] > 0),
+            lambda store, group: group.delete(keys=[{"origin": "JFK"}]),
+        ],
+    )
+    def test_use_is_refused(self, store, broken, call):
+        for group in (broken, store.get_feature_group("weather")):
+            with pytest.raises(
+                hr.SchemaMismatch, match=r"^weather@v1: .* others changed the table at"
+            ) as told:
+                call(store, group)
+            assert broken.location in told.value.message
+            assert told.value.details["problems"][0]["column"] in ("seen", "origin")
+            assert "restore" in told.value.hint
+
+    def test_it_is_listed_and_mended(self, store, broken):
+        assert [g.name for g in store.list_feature_groups()] == ["flights", "weather"]
+        broken.restore(1)
+        assert broken.read().to_arrow().num_rows == 6
+
+
 class TestDeleted:
     def test_the_table_stays(self, store, table):
         group = register(store, table)

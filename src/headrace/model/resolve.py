@@ -273,7 +273,8 @@ def _keys(state: Resolved, join: Join, side: Side) -> tuple[tuple[Place, str], .
                 f"join with {ref}: {left!r} is computed",
                 hint="store the column, or join before it is computed",
             )
-        check_key_types(f"join with {ref}", left, state.type_of(place), name, side.type_of(name))
+        if name in side.schema.names:  # others may have dropped it, which is said where the query is run
+            check_key_types(f"join with {ref}", left, state.type_of(place), name, side.type_of(name))
         keys.append((place, name))
     return tuple(keys)
 

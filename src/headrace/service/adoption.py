@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
+import pyarrow as pa
 
 from headrace.errors import InvalidArgument, NotFound, SchemaMismatch
 from headrace.formats.base import Snapshot
@@ -45,6 +46,27 @@ def adopted(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
     if problems:
         raise refuse(definition.ref, problems)
     return definition
+
+
+def check_fits(definition: GroupDefinition, schema: pa.Schema, uri: str) -> None:
+    """Raises SchemaMismatch where others changed the table so that it no longer does for what its group is declared."""
+    d = msgspec.structs.replace(definition, partition_by=())
+    parts = [(name, "primary key column") for name in d.primary_key]
+    named = (("event time", d.event_time), ("created time", d.created_time), ("tie breaker", d.tie_breaker))
+    parts += [(name, part) for part, name in named if name is not None]
+    problems = []
+    for name, part in parts:
+        if name not in schema.names:
+            problems.append(Problem(SchemaMismatch, name, f"{part} {name!r} is no longer there"))
+        else:
+            problems += definition_problems(d, name, schema.field(name).type)
+    if problems:
+        refused = refuse(d.ref, problems)
+        raise SchemaMismatch(
+            f"{refused.message}; others changed the table at {uri}",
+            hint="bring the column back, as restore does to a snapshot that had it; or register the table anew",
+            details=refused.details,
+        )
 
 
 def _problems(definition: GroupDefinition, snapshot: Snapshot) -> Iterator[Problem]:

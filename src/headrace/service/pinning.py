@@ -15,6 +15,7 @@ from headrace.formats.delta import DeltaLog
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.query import ENTITIES, Join, Query, Source, Step
 from headrace.model.types import merged_schema
+from headrace.service.adoption import check_fits
 
 
 def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
@@ -52,17 +53,23 @@ def groups_at(
     schemas: Mapping[str, int],
     spine: pa.Schema | None,
 ) -> dict[str, Group]:
-    """Each group with the columns of its snapshots that are read, and of `schemas`; and the rows given as a group."""
+    """Each group with the columns of its snapshots that are read, and of `schemas`; and the rows given as a group.
+
+    Raises:
+        SchemaMismatch: these lack what the group is declared with.
+    """
     read: dict[str, dict[int, pa.Schema]] = {ref: {} for ref in tables}
     for source, snapshot in snapshots.items():
         read[source.group][snapshot.version] = snapshot.schema
     for ref, version in schemas.items():
         if ref in tables:
             read[ref][version] = tables[ref][1].at(version).schema
-    groups = {
-        ref: Group(definition, merged_schema([read[ref][version] for version in sorted(read[ref])]))
-        for ref, (definition, _) in tables.items()
-    }
+    groups = {}
+    for ref, (definition, log) in tables.items():
+        schema = merged_schema([read[ref][version] for version in sorted(read[ref])])
+        if schema is not None:
+            check_fits(definition, schema, log.uri)
+        groups[ref] = Group(definition, schema)
     if spine is not None:
         # A name that no group can have: whatever it is joined with is another one.
         groups[ENTITIES] = Group(GroupDefinition(name="the spine", version=0, primary_key=()), spine)

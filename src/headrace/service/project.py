@@ -33,7 +33,7 @@ from headrace.model.resolve import resolve
 from headrace.model.search import mentions, told_texts
 from headrace.model.write_key import adding, deleting, inserting, restoring
 from headrace.protocol import InsertMode
-from headrace.service.adoption import adopted
+from headrace.service.adoption import adopted, check_fits
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
@@ -140,8 +140,7 @@ class ProjectStore:
 
     def _check_condition(self, ref: str, condition: Condition) -> None:
         """As a query on the group, so that a filter changes what it would show, and is refused where it shows none."""
-        group = self.get_group(*parse_reference(ref))
-        resolve(Query(Source(ref), (Filter(condition),)), {ref: group})
+        resolve(Query(Source(ref), (Filter(condition),)), {ref: self._fitting(ref)})
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key, restoring(snapshot))
@@ -175,7 +174,7 @@ class ProjectStore:
 
     def create_view(self, definition: ViewDefinition) -> ViewDefinition:
         check_name("feature view", definition.name)
-        groups = {ref: self.get_group(*parse_reference(ref)) for ref in groups_of(definition.query)}
+        groups = {ref: self._fitting(ref) for ref in groups_of(definition.query)}
         check_labels(resolve(definition.query, groups), definition.labels)
         return self._store.registry.create_view(self._project, definition)
 
@@ -251,6 +250,13 @@ class ProjectStore:
             newest = log.newest()
         self._keep_in_mind(definition, log)
         return Group(_told(definition, log), None if newest is None else newest.schema)
+
+    def _fitting(self, ref: str) -> Group:
+        """The group, to be used. Raises SchemaMismatch if its table no longer does for it."""
+        group = self.get_group(*parse_reference(ref))
+        if group.schema is not None:
+            check_fits(group.definition, group.schema, group.definition.location)
+        return group
 
     def _listed(self, definition: GroupDefinition) -> Group | None:
         """The group, without a schema if its table cannot be read: a broken one hides no others.

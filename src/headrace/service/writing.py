@@ -21,6 +21,7 @@ from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.expression import Condition, columns_of
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.protocol import BATCH_ROWS, InsertMode
+from headrace.service.adoption import check_fits
 from headrace.service.evolution import evolved, widened
 from headrace.service.ingest import Intake, check_key_frame, duplicate_problem, refuse
 from headrace.service.overwriting import Overwriting
@@ -49,7 +50,7 @@ class Writer:
         done = self._log.committed(write_id)
         if done is not None:
             return done
-        snapshot = self._log.newest()
+        snapshot = self._fitting()
         now = dt.datetime.now(dt.UTC)
         stored = None if snapshot is None else snapshot.schema
         intake = Intake(self._definition, stored, rows.schema, now)
@@ -75,7 +76,7 @@ class Writer:
         done = self._log.committed(write_id)
         if done is not None:
             return done
-        snapshot = self._log.newest()
+        snapshot = self._fitting()
         if snapshot is None:
             raise InvalidArgument(f"{self._definition.ref} has no rows to delete: nothing was inserted yet")
         if (keys is None) == (condition is None):
@@ -95,6 +96,13 @@ class Writer:
     def add_features(self, wanted: pa.Schema, write_id: WriteId) -> Commit:
         done = self._log.committed(write_id)
         return done or self._commit(lambda newest: self._add_once(newest, wanted, write_id))
+
+    def _fitting(self) -> Snapshot | None:
+        """The newest snapshot. Raises SchemaMismatch if it no longer does for the group; what mends it need not ask."""
+        snapshot = self._log.newest()
+        if snapshot is not None:
+            check_fits(self._definition, snapshot.schema, self._log.uri)
+        return snapshot
 
     def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: WriteId) -> Commit | None:
         """Rows may repeat, so it rests on no snapshot, and only what changes all of the table stands against it."""
