@@ -113,6 +113,36 @@ class TestRead:
         assert group.read().to_arrow().num_rows == 3
 
 
+def test_a_change_feed_that_is_set_later_and_unset(store, tmp_path):
+    path = str(tmp_path / "theirs")
+    deltalake.write_deltalake(path, pa.table({"id": [1], "temp": [1.0]}))
+    group = store.register_feature_group("g", path, format="delta", primary_key=["id"])
+    assert not group.change_feed
+    with pytest.raises(hr.Unsupported, match="g@v1 keeps no change feed") as told:
+        group.changes(-1)
+    assert "delta.enableChangeDataFeed" in told.value.hint
+
+    def keep(value):
+        deltalake.DeltaTable(path).alter.set_table_properties({"delta.enableChangeDataFeed": value})
+
+    keep("true")
+    group.insert([{"id": 1, "temp": 2.0}])
+    assert store.get_feature_group("g").change_feed
+    for since in (0, 1):
+        told = [(r["_change_type"], r["temp"]) for r in rows(group.changes(since))]
+        assert told == [("update_preimage", 1.0), ("update_postimage", 2.0)]
+    with pytest.raises(hr.Unsupported, match=r"snapshot 0 of .* kept no change feed"):
+        group.changes(-1)
+    keep("false")
+    group.insert([{"id": 2, "temp": 2.0}])
+    keep("true")
+    group.insert([{"id": 3, "temp": 3.0}])
+    for since in (0, 2, 3):
+        with pytest.raises(hr.Unsupported, match=r"snapshot 4 of .* kept no change feed"):
+            group.changes(since)
+    assert values(group.changes(4), "id") == [3]
+
+
 class TestWritten:
     def test_in_place(self, store, table):
         group = register(store, table)

@@ -33,6 +33,7 @@ class Snapshot:
         exact: files have no columns but those of the table, under their names and in their types.
         names: those of the columns in files, where they are others; what is not in it, no file has.
         deleted: the numbers of the rows of files that are there no more, by path.
+        keeps_changes: the table keeps a change feed.
     """
 
     version: int
@@ -43,6 +44,7 @@ class Snapshot:
     exact: bool = True
     names: Mapping[str, StoredName] | None = None
     deleted: Mapping[str, Numbers] = dataclasses.field(default_factory=dict)
+    keeps_changes: bool = False
 
     def unique_by(self, columns: tuple[str, ...]) -> tuple[str, ...] | None:
         """The columns, if it is proven that no two rows are alike in them; None also if there are none."""

@@ -88,13 +88,6 @@ class DeltaLog:
         except OSError:
             return False
 
-    def keeps_changes(self) -> bool:
-        """Whether the table keeps a change feed."""
-        with self._lock, translated(self.uri):
-            table = self._refreshed()
-            configuration = {} if table is None else table.metadata().configuration
-            return str(configuration.get("delta.enableChangeDataFeed", "")).lower() == "true"
-
     def at(self, version: int) -> Snapshot:
         """Raises SnapshotNotFound."""
         with self._lock:
@@ -122,7 +115,7 @@ class DeltaLog:
     def changes(self, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
         """The changes after a snapshot, up to another. Raises SnapshotNotFound, Unsupported."""
         with translated(self.uri):
-            return feed(self.uri, since, until, identity)
+            return feed(self.uri, since, until, identity, lambda version: self.at(version).keeps_changes)
 
     def version_at(self, time: dt.datetime) -> int:
         """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""

@@ -6,7 +6,7 @@ told by them alone; in any other one, each file added is inserted rows, and each
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -45,14 +45,38 @@ class _Action(msgspec.Struct, rename="camel"):
 _ACTION = msgspec.json.Decoder(_Action)
 
 
-def feed(uri: str, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
+def keeps_changes(configuration: Mapping[str, str | None]) -> bool:
+    """Whether commits to a table of these properties keep what they change."""
+    return str(configuration.get(_ENABLED)).lower() == "true"
+
+
+def feed(
+    uri: str, since: int, until: Snapshot, identity: tuple[str, ...], kept_at: Callable[[int], bool]
+) -> Feed:
     """The changes of the commits after `since`, up to the snapshot `until`.
+
+    Args:
+        kept_at: tells of a snapshot whether the table kept a change feed then.
 
     Raises:
         SnapshotNotFound: a commit, or a file of it, is no longer there.
         Unsupported: a commit kept no change feed, or marked rows as deleted in their file.
     """
-    rows = [row for version in range(since + 1, until.version + 1) for row in _changes(uri, version, until)]
+    rows: list[dict[str, Any]] = []
+    kept = None
+    for version in range(since + 1, until.version + 1):
+        actions = _actions(uri, version)
+        properties = next((a.meta_data.configuration for a in actions if a.meta_data), None)
+        if properties is not None:
+            kept = keeps_changes(properties)
+        elif kept is None:
+            kept = kept_at(version)
+        if not kept and any(f and f.data_change for a in actions for f in (a.add, a.remove)):
+            raise Unsupported(
+                f"snapshot {version} of {uri} kept no change feed",
+                hint="read changes since that snapshot, or a later one",
+            )
+        rows += _changes(uri, version, actions, until)
     schema = pa.schema(
         [
             ("path", pa.string()),
@@ -83,11 +107,9 @@ def feed(uri: str, since: int, until: Snapshot, identity: tuple[str, ...]) -> Fe
     )
 
 
-def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]]:
+def _actions(uri: str, version: int) -> list[_Action]:
     try:
-        actions = [
-            _ACTION.decode(line) for line in entry_path(uri, version).read_bytes().splitlines() if line
-        ]
+        return [_ACTION.decode(line) for line in entry_path(uri, version).read_bytes().splitlines() if line]
     except FileNotFoundError:
         raise SnapshotNotFound(
             f"the commit of snapshot {version} is no longer in the log of {uri}",
@@ -95,10 +117,9 @@ def _changes(uri: str, version: int, until: Snapshot) -> Iterator[dict[str, Any]
         ) from None
     except msgspec.MsgspecError as error:
         raise CorruptTable(f"entry {version} of the log of {uri} cannot be read: {error}") from None
-    if any(
-        a.meta_data and a.meta_data.configuration.get(_ENABLED, "false").lower() != "true" for a in actions
-    ):
-        raise Unsupported(f"snapshot {version} of {uri} kept no change feed")
+
+
+def _changes(uri: str, version: int, actions: list[_Action], until: Snapshot) -> Iterator[dict[str, Any]]:
     info = next((a.commit_info for a in actions if a.commit_info), {})
     if WIDENED in info:
         return

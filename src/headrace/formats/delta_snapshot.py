@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 
 from headrace.formats.base import Numbers, Snapshot
 from headrace.formats.delta_entry import data_path, uniqueness
+from headrace.formats.delta_feed import keeps_changes
 from headrace.formats.delta_protocol import check_readable, has_exact_files, mapping_mode, may_mark_rows
 from headrace.formats.stored_name import StoredName, paths, stored_names
 from headrace.model.types import is_list, stored_type
@@ -27,15 +28,17 @@ def snapshot_of(table: DeltaTable, uri: str, entry: Mapping[str, Any]) -> Snapsh
     files = _named(pa.table(table.get_add_actions(flatten=True)), names)
     found = [data_path(uri, path) for path in files["path"].to_pylist()]
     files = files.set_column(files.schema.get_field_index("path"), "path", pa.array(found, pa.string()))
+    metadata = table.metadata()
     return Snapshot(
         version=table.version(),
         schema=_normal(schema),
         files=files,
-        partition_by=tuple(table.metadata().partition_columns),
+        partition_by=tuple(metadata.partition_columns),
         unique=uniqueness(files, entry),
         exact=has_exact_files(table),
         names=names,
         deleted=_deleted(table, uri) if may_mark_rows(table) else {},
+        keeps_changes=keeps_changes(metadata.configuration),
     )
 
 

@@ -38,7 +38,7 @@ def adopted(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
     definition = msgspec.structs.replace(
         definition,
         partition_by=snapshot.partition_by,
-        change_feed=log.keeps_changes(),
+        change_feed=snapshot.keeps_changes,
         started=True,
         adopted=True,
     )

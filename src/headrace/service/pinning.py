@@ -17,6 +17,12 @@ from headrace.model.query import ENTITIES, Join, Query, Source, Step
 from headrace.model.types import merged_schema
 from headrace.service.adoption import check_fits
 
+_KEEP = {
+    False: "create the group with change_feed=True",
+    True: "set delta.enableChangeDataFeed on the table: the commits after that are kept",
+}
+"""How a group comes to have a change feed, by whether its table is of others."""
+
 
 def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
     """The query with a snapshot's number in every source, and the snapshots; a table without any stays open."""
@@ -119,11 +125,8 @@ def _changes(source: Source, definition: GroupDefinition, log: DeltaLog, until: 
     """The changes up to a snapshot, where these are asked for; else the snapshot."""
     if source.since is None:
         return until
-    if not definition.change_feed:
-        raise Unsupported(
-            f"{source.group} keeps no change feed",
-            hint="create the group with change_feed=True; of a registered table, set delta.enableChangeDataFeed",
-        )
+    if not until.keeps_changes:
+        raise Unsupported(f"{source.group} keeps no change feed", hint=_KEEP[definition.adopted])
     if not -1 <= source.since <= until.version:
         raise InvalidArgument(
             f"{source.group} has no changes from snapshot {source.since} up to {until.version}",

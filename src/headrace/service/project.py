@@ -249,7 +249,11 @@ class ProjectStore:
         with self._reader.told([definition]):
             newest = log.newest()
         self._keep_in_mind(definition, log)
-        return Group(_told(definition, log), None if newest is None else newest.schema)
+        if newest is None:
+            return Group(_told(definition, log), None)
+        if definition.adopted:  # its owners may have set it since
+            definition = msgspec.structs.replace(definition, change_feed=newest.keeps_changes)
+        return Group(_told(definition, log), newest.schema)
 
     def _fitting(self, ref: str) -> Group:
         """The group, to be used. Raises SchemaMismatch if its table no longer does for it."""
