@@ -288,3 +288,14 @@ class TestXy:
         for result in (unlabelled.training_data(), mixed.read(), view.batch_data()):
             with pytest.raises(hr.InvalidArgument, match="label"):
                 result.xy()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_library_that_is_not_installed_is_named(store, monkeypatch, library):
+    group = store.create_feature_group("g", primary_key=["id"])
+    group.insert([{"id": 1}])
+    result = group.read()
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(hr.MissingDependency) as caught:
+        getattr(result, f"to_{library}")()
+    assert caught.value.hint == f"pip install {library}"

@@ -149,8 +149,6 @@ class TestFolder:
 def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(
-        hr.MissingDependency, match=r"scikit-learn, matplotlib .*pip install 'headrace\[demo\]'"
-    ):
+    with pytest.raises(hr.MissingDependency, match="pip install scikit-learn matplotlib"):
         run_demo(tmp_path / "lake")
     assert not (tmp_path / "lake").exists()

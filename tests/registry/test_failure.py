@@ -70,7 +70,7 @@ def test_a_url_of_nothing_we_know_is_refused(url: str, kind: type[HeadraceError]
 
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingDependency, match=r'pip install "headrace\[postgresql\]"') as caught:
+    with pytest.raises(MissingDependency, match=r'pip install "psycopg\[binary\]"') as caught:
         Registry.open("postgresql://me:hunter2@host/db")
     assert "hunter2" not in whole_text(caught.value)
 

@@ -22,7 +22,9 @@ from headrace.storage.failure import stored
 State = Literal["ok", "warn", "fail"]
 
 _STYLES: dict[State, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*\])?(?P<range>[^;]*)(;.*extra == '(?P<extra>\w+)')?")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(?P<parts>\[[^]]*\])?(?P<range>[^;]*)(;.*extra == '(?P<extra>\w+)')?"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,25 +59,25 @@ def _python() -> Check:
 def _libraries() -> Iterator[Check]:
     """What Headrace's own metadata asks for."""
     yield Check("headrace", "ok", metadata.version("headrace"))
-    asked: dict[str, tuple[str, list[str]]] = {}
+    asked: dict[str, tuple[str, str, list[str]]] = {}
     for requirement in metadata.requires("headrace") or ():
-        parts = _REQUIREMENT.match(requirement)
-        assert parts is not None
-        _, extras = asked.setdefault(parts["name"], (parts["range"], []))
-        extras += [parts["extra"]] if parts["extra"] else []
-    for name, (versions, extras) in asked.items():
-        yield _library(name, versions, extras)
+        found = _REQUIREMENT.match(requirement)
+        assert found is not None
+        *_, extras = asked.setdefault(found["name"], (found["parts"] or "", found["range"], []))
+        extras += [found["extra"]] if found["extra"] else []
+    for name, (parts, versions, extras) in asked.items():
+        yield _library(name, parts, versions, extras)
 
 
-def _library(name: str, versions: str, extras: list[str]) -> Check:
+def _library(name: str, parts: str, versions: str, extras: list[str]) -> Check:
     what = f"{name} (extra: {', '.join(extras)})" if extras else name
-    install = f'pip install "headrace[{extras[-1]}]"' if extras else f'pip install "{name}{versions}"'
+    install = f'pip install "{name}{parts}{versions}"'
     try:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Check(what, "warn" if extras else "fail", "not installed", install)
     if not _within(found, versions):
-        return Check(what, "fail", f"{found}, and {versions} is needed", f'pip install "{name}{versions}"')
+        return Check(what, "fail", f"{found}, and {versions} is needed", install)
     return Check(what, "ok", found)
 
 

@@ -143,7 +143,7 @@ def _to_pandas(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError:
-        raise MissingDependency("pandas is not installed", hint='pip install "headrace[pandas]"') from None
+        raise MissingDependency("pandas is not installed", hint="pip install pandas") from None
     if dtype_backend == "pyarrow":
         return table.to_pandas(types_mapper=pd.ArrowDtype)
     if dtype_backend == "numpy_nullable":
@@ -172,7 +172,7 @@ def _to_polars(table: pa.Table) -> pl.DataFrame:
     try:
         import polars as pl
     except ImportError:
-        raise MissingDependency("polars is not installed", hint='pip install "headrace[polars]"') from None
+        raise MissingDependency("polars is not installed", hint="pip install polars") from None
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame

@@ -41,7 +41,7 @@ def run_demo(root: Path, *, plot: Path | None = None, console: Console | None = 
     if missing:
         raise MissingDependency(
             f"the demo needs {', '.join(missing)}",
-            hint="pip install 'headrace[demo]'",
+            hint=f"pip install {' '.join(missing)}",
             details={"packages": missing},
         )
     clear_folder(root)

@@ -62,7 +62,7 @@ class Database:
         except ImportError:
             raise MissingDependency(
                 f"the registry at {address(self.url)} needs psycopg",
-                hint='pip install "headrace[postgresql]"',
+                hint='pip install "psycopg[binary]"',
             ) from None
 
     @property
