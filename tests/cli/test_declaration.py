@@ -80,7 +80,11 @@ class TestRegister:
         [
             (["theirs"], 2, "Missing option '--primary-key'."),
             (["", *KEYS], 2, "location='' is no absolute path"),
-            (["s3://bucket/theirs", *KEYS], 2, "location='s3://bucket/theirs' is no absolute path"),
+            (
+                ["s3://bucket/theirs", *KEYS],
+                2,
+                "location='s3://bucket/theirs' is a URI: tables are read from folders",
+            ),
             (["nowhere", *KEYS], 3, "there is no Delta table at "),
             (["own/default", *KEYS], 2, "{}/own/default is inside the store"),
             (["theirs", *KEYS, "--format", "iceberg"], 2, "Invalid value for '--format'"),

@@ -335,6 +335,14 @@ class TestRefused:
     def test_locations(self, store, location):
         self.check(store, hr.InvalidArgument, location)
 
+    @pytest.mark.parametrize(
+        ("location", "hint"), [("s3://bucket/x", "name a folder"), ("file:///tmp/x", "give the path: /tmp/x")]
+    )
+    def test_uris_are_named(self, store, location, hint):
+        with pytest.raises(hr.InvalidArgument, match="is a URI") as told:
+            register(store, location)
+        assert hint in told.value.hint
+
     def test_a_table_of_the_store(self, store, table):
         own = store.create_feature_group("own", primary_key=["id"])
         own.insert([{"id": 1}])

@@ -220,3 +220,17 @@ class TestTrainingAndBatchData:
         column = pa.array([1], pa.int64())
         with pytest.raises((hr.NameClash, hr.BadData)):
             view.training_data(spine=pa.table([column, column], names=["flight_id", "flight_id"])).to_arrow()
+
+
+def test_a_root_without_times_is_told_of_batch_data(store):
+    group = store.create_feature_group("g", primary_key=["id"])
+    group.insert([{"id": 1}])
+    view = store.create_feature_view("view", group.select())
+    with pytest.raises(hr.InvalidArgument, match="g@v1 has no event time") as told:
+        view.training_data()
+    assert "batch_data()" in told.value.hint
+    with pytest.raises(
+        hr.InvalidArgument, match="spine has no event time; it is looked for as 'event_timestamp'"
+    ):
+        view.training_data(spine=[{"id": 1}])
+    assert values(view.batch_data(), "id") == [1]

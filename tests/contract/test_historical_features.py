@@ -105,7 +105,7 @@ def test_the_time_of_the_rows(store, weather):
         store.get_historical_features(two, ["weather:temp"])
     by_other = store.get_historical_features(two, ["weather:temp"], event_time="other")
     assert values(by_other, "temp")[:2] == [1.0, 1.0]
-    with pytest.raises(hr.InvalidArgument, match="and no other times"):
+    with pytest.raises(hr.InvalidArgument, match=r"and no other times \(add event_timestamp"):
         store.get_historical_features(ENTITIES.select(["origin"]), ["weather:temp"])
 
 

@@ -114,6 +114,7 @@ class TestRefused:
     def test_rows_that_others_have_outside(self, group):
         with Unchanged(group, hr.DuplicateKeys) as caught:
             group.insert(frame((4, 1, 1.0)), mode="overwrite", filter=group["day"] == day(1))
+        assert "rows that stay, since the filter is not true for them" in caught.value.message
         assert "id = 4" in caught.value.message
 
     def test_rows_that_repeat(self, group):

@@ -133,3 +133,8 @@ def test_a_snapshot_whose_files_are_gone(group):
     assert "vacuum" in caught.value.hint
     assert held(group.read()) == now
     assert len(group.history()) == 4
+
+
+def test_a_snapshot_that_is_not_there_is_refused_by_the_groups_name(group):
+    with pytest.raises(hr.SnapshotNotFound, match=r"^g@v1: there is no snapshot 999"):
+        group.restore(999)

@@ -73,7 +73,7 @@ def test_a_version_exists_once(registry: Registry) -> None:
 
 
 def test_what_is_not_found_names_what_is_there(registry: Registry) -> None:
-    with pytest.raises(NotFound, match=r"project flights has no feature group weather \(it has none yet"):
+    with pytest.raises(NotFound, match=r"project flights has no feature group weather \(it has none"):
         registry.get_group("flights", "weather", None)
     for name in ("weather", "planes", "weather"):
         registry.create_group("flights", group(name))

@@ -265,7 +265,7 @@ class FeatureGroup(GroupHandle):
             dry_run: remove nothing, and only tell.
         """
         if not isinstance(retention_hours, int) or isinstance(retention_hours, bool) or retention_hours < 0:
-            raise InvalidArgument(f"retention_hours={retention_hours!r} is no number of hours")
+            raise InvalidArgument(f"retention_hours={retention_hours!r} is no whole number of hours")
         if not isinstance(dry_run, bool):
             raise InvalidArgument(f"dry_run={dry_run!r} is neither True nor False")
         return self._backend.vacuum(self._ref, retention_hours, dry_run)

@@ -86,7 +86,9 @@ def _entity_time(schema: pa.Schema) -> str:
         return times[0]
     raise InvalidArgument(
         f"entity_df has no column {ENTITY_TIME!r}, and {len(times) or 'no'} other times",
-        hint="name it with event_time=",
+        hint="name it with event_time="
+        if times
+        else f"add {ENTITY_TIME}, of when each row asks: the time of now will do where no group has times",
     )
 
 

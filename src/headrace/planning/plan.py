@@ -130,7 +130,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         if request.kind == "training":
             raise InvalidArgument(
                 f"{resolved.root.definition.ref} has no event time, so its rows have no time to look back from",
-                hint="pass a spine with an event time",
+                hint="pass a spine with an event time; or take batch_data(), which looks back from now",
             )
         if options.start is not None or options.end is not None:
             raise InvalidArgument(

@@ -50,9 +50,10 @@ def make_spine(request: ReadRequest, resolved: Resolved, schema: pa.Schema) -> S
                 )
     if time is None:
         if request.kind == "training":
+            named = f"{resolved.root.definition.ref} calls it {root_time!r}"
             raise InvalidArgument(
-                f"{what} has no event time; {resolved.root.definition.ref} calls it {root_time!r}",
-                hint="add the column, or say which it is with event_time=",
+                f"{what} has no event time; {named if root_time else f'it is looked for as {ENTITY_TIME!r}'}",
+                hint="add the column, or say which it is with event_time=; batch_data() looks back from now",
             )
         return Spine(schema, None)
     kind = schema.field(time).type

@@ -217,7 +217,7 @@ class Catalog(Generic[Definition]):
         elif there:
             hint = f"there is {_some(sorted(there))}"
         else:
-            hint = "it has none yet"
+            hint = "it has none: none was made yet, or it was deleted"
         what = self._refer(name, version or 0)
         return NotFound(
             f"project {project} has no {self._noun} {what}",

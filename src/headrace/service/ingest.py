@@ -320,9 +320,15 @@ def _check_times(column: pa.Array) -> None:
             raise pa.ArrowInvalid("it holds a time outside the years 1 to 9999")
 
 
-def duplicate_problem(columns: tuple[str, ...], examples: list[dict[str, Any]]) -> Problem:
+def duplicate_problem(
+    columns: tuple[str, ...],
+    examples: list[dict[str, Any]],
+    what: str = "several rows have",
+    hint: str | None = None,
+) -> Problem:
     shown = "; ".join(", ".join(f"{c} = {row[c]}" for c in columns) for row in examples[:3])
-    return Problem(DuplicateKeys, columns[0], f"several rows have the same {' and '.join(columns)}: {shown}")
+    message = f"{what} the same {' and '.join(columns)}: {shown}"
+    return Problem(DuplicateKeys, columns[0], message, hint=hint)
 
 
 def check_key_frame(definition: GroupDefinition, schema: pa.Schema, keys: pa.Table) -> pa.Table:

@@ -20,6 +20,7 @@ from headrace.storage.spool import Spool
 _INCOMING = "__headrace_incoming"
 _MARK = "__headrace_old"
 _SHOWN = 3
+_STAYING = "take a filter that is true for those rows, too, or delete them first"
 
 
 class Overwriting:
@@ -108,7 +109,8 @@ class Overwriting:
             f"WHERE ({where}) IS NOT TRUE LIMIT {_SHOWN}"
         )
         if found:
-            raise refuse(self._definition.ref, [duplicate_problem(identity, found)])
+            what = "rows that stay, since the filter is not true for them, have"
+            raise refuse(self._definition.ref, [duplicate_problem(identity, found, what, _STAYING)])
 
     def _victims(self, session: Session, spool: Spool, snapshot: Snapshot) -> pa.Table:
         """What tells the rows that go."""

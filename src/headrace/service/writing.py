@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from headrace.engine.duck import Engine, translated
-from headrace.errors import Conflict, InvalidArgument
+from headrace.errors import Conflict, InvalidArgument, SnapshotNotFound
 from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
@@ -233,7 +233,10 @@ class Writer:
         return attempt(self._log, write, lambda: self._log.writer.remove(victims.to_reader(), write, []))
 
     def _restore_once(self, newest: Snapshot | None, snapshot: int, write_id: WriteId) -> Commit | None:
-        wanted = self._log.whole_at(snapshot)
+        try:
+            wanted = self._log.whole_at(snapshot)
+        except SnapshotNotFound as error:
+            raise SnapshotNotFound(f"{self._definition.ref}: {error.message}", hint=error.hint) from None
         assert newest is not None  # or there was no snapshot
         if wanted.version == newest.version:
             return nothing(newest.version)

@@ -74,6 +74,12 @@ class LocalStorage:
 
     def given_location(self, location: str) -> str:
         """A folder that a user names, outside the store's own. Raises InvalidArgument."""
+        scheme, colons, path = location.partition("://")
+        if colons and scheme.isalnum():
+            raise InvalidArgument(
+                f"location={location!r} is a URI: tables are read from folders, and not from {scheme}:// yet",
+                hint=f"give the path: {path}" if scheme == "file" else "name a folder where the store is",
+            )
         if not os.path.isabs(location):
             raise InvalidArgument(
                 f"location={location!r} is no absolute path",
