@@ -194,6 +194,7 @@ class TestByTime:
         ({"test_size": "0.2"}, "is refused"),
         ({"test_size": True}, "is refused"),
         ({"test_size": 0.2, "seed": 1.5}, "seed=1.5"),
+        ({"test_size": 0.2, "event_time": "nope"}, "names the time of a spine, and none is given"),
         ({"test_start": START, "seed": 3}, "draws nothing"),
         ({"test_start": START, "stratify": "carrier"}, "draws nothing"),
         ({"test_start": hour(5), "start": hour(5)}, "start=.* is not before test_start="),

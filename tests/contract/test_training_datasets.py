@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import fractions
 import itertools
 import os
 import pathlib
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
@@ -221,6 +223,24 @@ class TestSplits:
         assert made.rows == {"a": 40, "b": 80, "c": 280}
         assert sorted(values(made.read(), "id")) == list(range(ROWS))
 
+    @pytest.mark.parametrize(
+        "splits",
+        [{"a": 0.9999995}, {"a": 0.9999999, "b": 9e-07}, {"a": 0.333333, "b": 0.333333, "c": 0.333334}],
+    )
+    def test_fractions_that_miss_one_by_little(self, view, splits):
+        """Every row is in a split: the shares go from 0 to 1, without a gap."""
+        made = view.create_training_dataset(splits=splits)
+        assert sum(made.rows.values()) == ROWS
+        shares = [split.part for split in made._definition.splits]
+        assert (shares[0].low, shares[-1].high) == (0, 1)
+        assert all(one.high == other.low for one, other in itertools.pairwise(shares))
+
+    def test_numbers_of_other_libraries(self, view):
+        splits = {"train": np.float32(0.5), "test": fractions.Fraction(1, 2)}
+        made = view.create_training_dataset(splits=splits, seed=np.int64(4))
+        same_rows = view.create_training_dataset(splits={"train": 0.5, "test": 0.5}, seed=4)
+        assert made.read("test").to_arrow().equals(same_rows.read("test").to_arrow())
+
     def test_stratified(self, view):
         made = view.create_training_dataset(splits={"train": 0.75, "test": 0.25}, stratify="carrier")
         for split, rare in (("train", 30), ("test", 10)):
@@ -246,6 +266,11 @@ class TestSplits:
             ({"splits": {"train": float("nan")}}, "train=nan"),
             ({"splits": {"train": "0.5"}}, "train='0.5'"),
             ({"splits": {"train": 0.5, "test": (None, None)}}, "all fractions, or all"),
+            ({"splits": {"train": 0.999998}}, "add up to 0.999998, not to 1"),
+            ({"splits": {"train": b"ab"}}, "train=b'ab'"),
+            ({"splits": {"train": b"ab", "test": (None, None)}}, "all fractions, or all"),
+            ({"splits": {"train": True}}, "train=True"),
+            ({"event_time": "nope"}, "event_time='nope' names the time of a spine, and none is given"),
             ({"splits": {"train": (None,)}}, "all fractions, or all"),
             ({"splits": ["train"]}, "name them"),
             ({"splits": {"Train": 1.0}}, "cannot name a split"),

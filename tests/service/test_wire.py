@@ -488,8 +488,17 @@ def test_a_limit_of_a_dataset_that_is_none(wire: Wire, view: Any) -> None:
         assert type(refused(wire.get, ticket)) is hr.InvalidArgument
 
 
-@pytest.mark.parametrize("change", [{"key": ""}, {"key": "k" * 513}, {"description": "a\0"}], ids=str)
-def test_a_dataset_that_no_client_of_ours_asks_for(wire: Wire, view: Any, change: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"key": ""},
+        {"key": "k" * 513},
+        {"description": "a\0"},
+        {"splits": [{"name": "a", "part": HALF | {"high": 0.9999995}}]},
+    ],
+    ids=str,
+)
+def test_a_dataset_that_no_client_of_ours_asks_for(wire: Wire, view: Any, change: dict[str, Any]) -> None:
     asked = {
         "name": "events@v1",
         "version": 0,

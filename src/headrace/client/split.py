@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
+import numbers
+import operator
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 
@@ -17,6 +20,9 @@ from headrace.model.name import check_name
 from headrace.model.request import Part, ReadRequest, Share, Span, in_parts
 from headrace.model.text import check_text
 from headrace.protocol import Backend
+
+_TOLERANCE = 1e-6
+"""By how much fractions may miss 1, for those that were rounded."""
 
 
 def parts(
@@ -72,12 +78,12 @@ def splits_of(
             f"splits={splits!r} is refused", hint='name them, such as {"train": 0.8, "test": 0.2}'
         )
     names = [check_name("split", name) for name in splits]
-    times = [split for split in splits.values() if isinstance(split, Sequence) and not isinstance(split, str)]
-    if not times:
-        fractions = [fraction for fraction in splits.values() if not isinstance(fraction, tuple)]
-        _check_drawing(dict(zip(names, fractions, strict=True)), seed, stratify, most=1.0)
-        ends = list(itertools.accumulate(fractions, initial=0.0))
-        ends[-1] = 1.0 if abs(ends[-1] - 1.0) < 1e-9 else ends[-1]
+    if not any(_is_pair(split) for split in splits.values()):
+        given = {name: size for name, size in splits.items() if not isinstance(size, tuple)}
+        fractions, seed = _checked_drawing(given, seed, stratify, most=1.0)
+        ends = list(itertools.accumulate(fractions.values(), initial=0.0))
+        if abs(ends[-1] - 1) <= _TOLERANCE:
+            ends = [end / ends[-1] for end in ends]  # so that the last is 1, and no row is in no split
         shares = [Share(low, high, seed, stratify) for low, high in itertools.pairwise(ends)]
         return tuple(map(Split, names, shares))
     if stratify is not None or seed != 0:
@@ -85,8 +91,12 @@ def splits_of(
     return tuple(Split(name, _span(name, split)) for name, split in zip(names, splits.values(), strict=True))
 
 
+def _is_pair(split: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(split, Sequence) and not isinstance(split, str | bytes | bytearray)
+
+
 def _span(name: str, times: object) -> Span:
-    if not isinstance(times, Sequence) or isinstance(times, str) or len(times) != 2:
+    if not _is_pair(times) or len(times) != 2:
         raise InvalidArgument(
             f"splits: {name} is {times!r}", hint="splits are all fractions, or all (start, end)"
         )
@@ -94,18 +104,22 @@ def _span(name: str, times: object) -> Span:
     return Span(start, end)
 
 
-def _check_drawing(sizes: dict[str, float], seed: int, stratify: str | None, most: float) -> None:
-    if not isinstance(seed, int) or isinstance(seed, bool) or not -(1 << 63) <= seed < 1 << 63:
+def _checked_drawing(
+    sizes: Mapping[str, float], seed: int, stratify: str | None, most: float
+) -> tuple[dict[str, float], int]:
+    """The sizes and the seed, of whatever library their numbers are."""
+    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not -(1 << 63) <= seed < 1 << 63:
         raise InvalidArgument(f"seed={seed!r} is no whole number of 64 bits")
     if stratify is not None:
         check_text("stratify", stratify)
     for name, size in sizes.items():
-        if not isinstance(size, int | float) or isinstance(size, bool) or not 0 < size <= most:
+        if not isinstance(size, numbers.Real) or isinstance(size, bool) or not 0 < size <= most:
             raise InvalidArgument(f"{name}={size!r} is refused", hint="it is a part of 1, such as 0.2")
+    return {name: float(size) for name, size in sizes.items()}, operator.index(seed)
 
 
 def _drawn(sizes: dict[str, float], seed: int, stratify: str | None) -> list[Part]:
-    _check_drawing(sizes, seed, stratify, most=math.nextafter(1, 0))
+    sizes, seed = _checked_drawing(sizes, seed, stratify, most=math.nextafter(1, 0))
     if sum(sizes.values()) >= 1:
         raise InvalidArgument(f"{' and '.join(sizes)} leave nothing to train with")
     ends = [1.0]

@@ -108,10 +108,10 @@ def check_splits(splits: tuple[Split, ...]) -> None:
                 f"which is not before its end {span.end.isoformat()}"
             )
     shares = [split.part for split in splits if isinstance(split.part, Share)]
-    total = math.fsum(share.high - share.low for share in shares)
-    if shares and abs(total - 1) > 1e-6:
+    if shares and sorted([0.0, *(s.high for s in shares)]) != sorted([*(s.low for s in shares), 1.0]):
+        total = math.fsum(share.high - share.low for share in shares)
         raise InvalidArgument(
-            f"splits: the fractions add up to {total:g}, not to 1", hint="name what remains as a split, too"
+            f"splits: the fractions add up to {total:.9g}, not to 1", hint="name what remains as a split, too"
         )
 
 

@@ -121,6 +121,11 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
     check_ages("the call", "max_age", options.max_age, options.min_age)
     if options.start is not None and options.end is not None and options.start > options.end:
         raise InvalidArgument(f"start={options.start.isoformat()} is after end={options.end.isoformat()}")
+    if spine_schema is None and options.event_time is not None:
+        raise InvalidArgument(
+            f"event_time={options.event_time!r} names the time of a spine, and none is given",
+            hint="leave it out: the time of a feature group's rows is its own",
+        )
     spine = None if spine_schema is None else make_spine(request, resolved, spine_schema)
     if spine is not None:
         resolved = dataclasses.replace(resolved, filters=refit(resolved.filters, spine.schema))
