@@ -89,6 +89,22 @@ class TestDrawn:
             {"rare": 20, "usual": 180},
         ]
 
+    @pytest.mark.parametrize("each", [1, 3])
+    def test_strata_of_few_rows(self, store, view, each):
+        """Shares hold over all of them, and each has its own as far as it has rows."""
+        group = store.create_feature_group("small", primary_key=["id"], event_time="at")
+        rows = [{"id": i, "at": hour(i // 7), "kind": i // each} for i in range(600)]
+        group.insert(rows)
+        small = store.create_feature_view("small", group.select())
+        parts = small.train_validation_test_split(
+            validation_size=0.25, test_size=0.25, stratify="kind", seed=2
+        )
+        kinds = [Counter(values(part, "kind")) for part in parts]
+        for counts, share in zip(kinds, (0.5, 0.25, 0.25), strict=True):
+            assert abs(counts.total() - 600 * share) < 60
+            assert all(abs(counts[kind] - each * share) < 1 for kind in range(600 // each))
+        assert sum(kinds, Counter()) == Counter(row["kind"] for row in rows)
+
     def test_of_the_same_snapshots(self, view, flights):
         train, test = view.train_test_split(test_size=0.2)
         before = ids(test)

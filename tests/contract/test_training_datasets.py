@@ -246,6 +246,13 @@ class TestSplits:
         for split, rare in (("train", 30), ("test", 10)):
             assert values(made.read(split), "carrier").count("rare") == rare
 
+    @pytest.mark.parametrize("column", ["id", "dep", "delay"])
+    def test_stratified_by_values_of_one_row_each(self, view, column):
+        made = view.create_training_dataset(splits={"a": 0.5, "b": 0.5}, stratify=column)
+        same(made)
+        assert made.rows["a"] + made.rows["b"] == ROWS
+        assert all(150 < rows < 250 for rows in made.rows.values())
+
     def test_times(self, view):
         made = view.create_training_dataset(
             splits={"test": ("2026-01-09", None), "train": (None, "2026-01-05T12:00Z")}

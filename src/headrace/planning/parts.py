@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.duration import to_micros
+from headrace.model.expression_sql import text
 from headrace.model.request import Part, ReadRequest, Share, Span
 from headrace.model.resolved import Resolved
 
 _MOST_PARTS = 256
+_OFFSETS = 1024
 
 Bounds = Callable[[Span], tuple[int | None, int | None]]
 
@@ -89,10 +91,10 @@ def parts_sql(
     `bounds` gives when a part starts and ends as such times.
     """
     names = ", ".join(columns)
-    if shares_of(parts):
+    for share in shares_of(parts)[:1]:
         # The row's place in the order of `draw`.
         window = "PARTITION BY stratum"
-        place = f"row_number() OVER ({window} ORDER BY draw, {names}) - 0.5 AS place"
+        place = f"row_number() OVER ({window} ORDER BY draw, {names}) - {_offset(share)} AS place"
         query = f"SELECT {names}, {place}, count(*) OVER ({window}) AS total FROM ({query})"
     tests = [_test(part, bounds) for part in parts]
     if len(tests) == 1:
@@ -101,6 +103,17 @@ def parts_sql(
     return (
         f"SELECT * FROM (SELECT {names}, CASE {numbered} END AS part FROM ({query})) WHERE part IS NOT NULL"
     )
+
+
+def _offset(share: Share) -> str:
+    """Between 0 and 1, and not close to either, where places would hang on how numbers are rounded.
+
+    Each stratum has its own: otherwise all that have one row would give it to the same part.
+    """
+    if share.stratify is None:
+        return "0.5"
+    drawn = f"md5_number_lower(concat({text(f'{share.seed}/')}, stratum::VARCHAR)) % {_OFFSETS}"
+    return f"({drawn} + 0.5) / {_OFFSETS}"
 
 
 def _test(part: Part, bounds: Bounds) -> str:
