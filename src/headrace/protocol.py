@@ -38,9 +38,6 @@ _LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384
 """Rows in a record batch: batches of 8 to 32 thousand rows move fastest."""
 
-COMPLETE = b"complete"
-"""Ends the rows of a write: a stream that breaks off looks like one that ends."""
-
 InsertMode = Literal["upsert", "append", "overwrite"]
 Action = Literal[
     "hello",
@@ -316,6 +313,11 @@ know(
     ReadCommand,
     ErrorBody,
 )
+
+
+def complete(rows: int) -> bytes:
+    """Ends the rows of a write, and tells how many they are: a stream that breaks off looks like one that ends."""
+    return f"complete {rows}".encode()
 
 
 def encode(struct: object) -> bytes:

@@ -57,7 +57,7 @@ def test_a_writer_that_does_not_wait_is_no_failure(
                 fl.FlightDescriptor.for_command(command), ROWS.schema, impatient()
             )
             writer.write_table(ROWS)
-            writer.write_metadata(protocol.COMPLETE)
+            writer.write_metadata(protocol.complete(ROWS.num_rows))
             writer.done_writing()
             assert answers.read() is None
             with pytest.raises(fl.FlightTimedOutError):

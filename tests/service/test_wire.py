@@ -508,20 +508,42 @@ def test_a_dataset_that_no_client_of_ours_asks_for(wire: Wire, view: Any, change
         "key": "k",
     }
     sent = msgspec.json.encode({"type": "dataset", "asked": asked | change})
-    assert type(refused(wire.put, command(sent), protocol.COMPLETE)) is hr.InvalidArgument
+    assert type(refused(wire.put, command(sent), protocol.complete(1))) is hr.InvalidArgument
     assert change.get("key") not in [d._definition.key for d in view.list_training_datasets()]
 
 
-@pytest.mark.parametrize("words", [(), (b"nonsense",), (b"",)])
+@pytest.mark.parametrize(
+    "words",
+    [(), (b"nonsense",), (b"",), (b"complete",), (b"complete 0",), (b"complete 2",)],
+)
 def test_rows_that_are_not_said_to_be_complete(wire: Wire, group: Any, words: tuple[bytes, ...]) -> None:
     insert = command(protocol.InsertCommand("numbers@v1", "append", "incomplete"))
     assert type(refused(wire.put, insert, *words)) is hr.Cancelled
     assert len(group.history()) == 2
 
 
+@pytest.mark.parametrize("rows", [0, 1])
+def test_rows_after_they_were_said_to_be_complete(wire: Wire, group: Any, rows: int) -> None:
+    """Also of a stream that ends, or breaks off, before they come."""
+    insert = command(protocol.InsertCommand("numbers@v1", "append", "early"))
+
+    def put() -> Any:
+        writer, answers = wire.client.do_put(insert, SCHEMA, wire.options)
+        try:
+            writer.write_metadata(protocol.complete(1 - rows))
+            writer.write_batch(pa.record_batch({"id": range(rows), "value": [1.0] * rows}, SCHEMA))
+            writer.done_writing()
+            return answers.read()
+        finally:
+            writer.close()
+
+    assert type(refused(put)) is hr.Cancelled
+    assert len(group.history()) == 2
+
+
 def test_an_insert_into_nothing(wire: Wire) -> None:
     insert = command(protocol.InsertCommand("nothing@v1", "append", "key"))
-    assert type(refused(wire.put, insert, protocol.COMPLETE)) is hr.NotFound
+    assert type(refused(wire.put, insert, protocol.complete(1))) is hr.NotFound
 
 
 def test_a_ticket_for_a_deleted_group(server: Server, wire: Wire, project: str) -> None:

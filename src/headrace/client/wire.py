@@ -114,7 +114,7 @@ class Wire:
                 for batch in rows:
                     writer.write_batch(batch)
                 # Only this tells the service that the rows are complete: without it, nothing is committed.
-                writer.write_metadata(protocol.COMPLETE)
+                writer.write_metadata(protocol.complete(rows.sent))
                 writer.done_writing()
                 told = answers.read()
             except (pa.ArrowException, OSError):
@@ -175,17 +175,20 @@ class Wire:
 
 
 class SentRows:
-    """Rows of the caller's, to be sent; remembers whether they ended, and what reading them raised."""
+    """Rows of the caller's, to be sent; remembers how many, whether they ended, and what reading them raised."""
 
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         self._rows = rows
         self.schema = rows.schema
+        self.sent = 0
         self.ended = False
         self.failure: BaseException | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._rows
+            for batch in self._rows:
+                yield batch
+                self.sent += batch.num_rows
         except GeneratorExit:
             raise
         except BaseException as error:

@@ -183,13 +183,14 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
 
 def _received(reader: fl.MetadataRecordBatchReader) -> Iterator[pa.RecordBatch]:
-    complete = False
+    rows, told = 0, b""
     for chunk in _chunks(reader):
         if chunk.data is not None and chunk.data.num_rows:
+            rows += chunk.data.num_rows
             yield chunk.data
-        if chunk.app_metadata is not None and chunk.app_metadata.to_pybytes() == protocol.COMPLETE:
-            complete = True
-    if not complete:
+        if chunk.app_metadata is not None:
+            told = chunk.app_metadata.to_pybytes()
+    if told != protocol.complete(rows):
         raise Cancelled("the rows broke off before they were complete: nothing was written")
 
 
