@@ -234,6 +234,11 @@ class Registry:
         with self._database.reading() as connection:
             return self._datasets.everything(connection)
 
+    def is_location(self, location: str) -> bool:
+        """Whether a training dataset lies there, once the writes under way have ended."""
+        with self._database.writing() as connection:
+            return any(dataset.location == location for dataset in self._datasets.everything(connection))
+
     def delete_dataset(self, project: str, view: str, version: int) -> DatasetDefinition:
         """Delete one version and return what it was. Raises NotFound."""
         with self._database.writing() as connection:

@@ -185,15 +185,16 @@ class Datasets:
         self, written: DatasetDefinition, folder: Path, view: ViewDefinition
     ) -> DatasetDefinition:
         location = self._storage.new_location(self._project, written.name.replace("@", "_"))
-        self._storage.move(folder, location)
-        try:
-            whole = msgspec.structs.replace(written, location=location)
-            return self._registry.create_dataset(self._project, whole, view)
-        except OutcomeUnknown:
-            raise
-        except HeadraceError:
-            self._storage.remove(location)
-            raise
+        whole = msgspec.structs.replace(written, location=location)
+        with self._storage.registering(location):
+            self._storage.move(folder, location)
+            try:
+                return self._registry.create_dataset(self._project, whole, view)
+            except OutcomeUnknown:
+                raise
+            except HeadraceError:
+                self._storage.remove(location)
+                raise
 
     def _check_whole(self, written: DatasetDefinition) -> None:
         """A vacuum that ended before the dataset is registered knew nothing of what it needs."""

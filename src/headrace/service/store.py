@@ -12,6 +12,7 @@ from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
+from headrace.errors import HeadraceError
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_name
@@ -31,6 +32,8 @@ class Store:
         self._registry = Registry.open(config.registry)
         if config.registry != config.own_registry:
             config.foreign_registry.write_text(f"{self._registry.address}\n")
+        with contextlib.suppress(HeadraceError):  # then the next one does it
+            self.storage.settle(self._registry.is_location)
         self.calls = Calls()
         self.engine = Engine(
             memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill

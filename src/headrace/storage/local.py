@@ -7,13 +7,14 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from headrace.config import check_folder
 from headrace.errors import InvalidArgument
 from headrace.storage.failure import stored
 from headrace.storage.kept_tables import KeptTables
+from headrace.storage.notes import Notes
 from headrace.storage.scratch import Scratch
 from headrace.storage.spool import Room, Spool
 
@@ -34,6 +35,7 @@ class LocalStorage:
         self._room = Room(_SPOOLED_BYTES)
         with stored(str(root)):
             self._scratch = Scratch(root / ".headrace")
+        self._notes = Notes(root / ".headrace" / "unregistered")
 
     @property
     def statistics(self) -> KeptTables:
@@ -71,6 +73,19 @@ class LocalStorage:
                 _sync(path)
             os.rename(folder, self.root / location)
             _sync((self.root / location).parent)
+
+    @contextlib.contextmanager
+    def registering(self, location: str) -> Iterator[None]:
+        """Within, a folder is moved to a location that the registry does not know, and is told to it."""
+        with contextlib.ExitStack() as noted:
+            with stored(str(self.root / location)):
+                noted.enter_context(self._notes.of(location))
+            yield
+
+    def settle(self, is_known: Callable[[str], bool]) -> None:
+        """Remove what killed processes had moved, and not registered: what is not known, once nobody registers it."""
+        with stored(str(self.root)):
+            self._notes.settle(is_known, self.remove)
 
     def given_location(self, location: str) -> str:
         """A folder that a user names, outside the store's own. Raises InvalidArgument."""

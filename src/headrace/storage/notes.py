@@ -1,0 +1,40 @@
+"""Notes of folders that are in their place before anybody knows of them, for what a killed process leaves of these."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+
+class Notes:
+    """A file for each, whose name is the location, held by a lock until the process ends, however it does."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextlib.contextmanager
+    def of(self, location: str) -> Iterator[None]:
+        """Within, the location is noted; after an error it stays so, for `settle`."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        note = self._folder / quote(location, safe="")
+        with note.open("ab") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+            with contextlib.suppress(OSError):  # a note too many does no harm
+                note.unlink()
+
+    def settle(self, is_known: Callable[[str], bool], remove: Callable[[str], None]) -> None:
+        """Remove what was noted by processes that are gone, where nobody knows of it."""
+        for note in self._folder.glob("*"):
+            with note.open("ab") as held:
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    continue
+                location = unquote(note.name)
+                if not is_known(location):
+                    remove(location)
+                note.unlink(missing_ok=True)

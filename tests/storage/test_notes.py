@@ -1,0 +1,52 @@
+"""Notes of folders: what is left of a process that is gone is settled, and what another is at is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.storage.notes import Notes
+
+LOCATION = "default/view_v1-0123456789ab"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    return Notes(tmp_path / "notes")
+
+
+def settled(notes: Notes, *known: str) -> list[str]:
+    removed: list[str] = []
+    notes.settle(lambda location: location in known, removed.append)
+    return removed
+
+
+def test_nothing_is_left_of_what_ended_well(notes: Notes) -> None:
+    with notes.of(LOCATION):
+        pass
+    assert settled(notes) == []
+
+
+def test_what_is_under_way_is_left_alone(notes: Notes) -> None:
+    with notes.of(LOCATION):
+        assert settled(notes) == []
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_what_broke_off_is_removed_unless_it_is_known(notes: Notes, known: bool) -> None:
+    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION):
+        raise ValueError("broken off")
+    assert settled(notes, *[LOCATION] * known) == [LOCATION] * (not known)
+    assert settled(notes) == []
+
+
+def test_what_cannot_be_told_yet_is_left_for_the_next(notes: Notes) -> None:
+    def unknown(_: str) -> bool:
+        raise TimeoutError
+
+    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION):
+        raise ValueError("broken off")
+    with pytest.raises(TimeoutError):
+        notes.settle(unknown, lambda _: None)
+    assert settled(notes) == [LOCATION]
