@@ -172,7 +172,7 @@ def test_features_that_are_none(store, weather, features, kind, said):
 
 
 def test_entities_without_a_key(store, weather, legs):
-    with pytest.raises(hr.UnknownColumn, match="the spine has no column 'tail'"):
+    with pytest.raises(hr.UnknownColumn, match="entity_df has no column 'tail'"):
         store.get_historical_features(ENTITIES.drop_columns("tail"), ["legs:delay"])
     floats = pd.DataFrame({"origin": [1.5], "event_timestamp": [at("06:00")]})
     with pytest.raises(hr.KeyMismatch, match="'origin' is double and 'origin' is string"):

@@ -16,26 +16,26 @@ def notes(tmp_path: Path) -> Notes:
     return Notes(tmp_path / "notes")
 
 
-def settled(notes: Notes, *known: str) -> list[str]:
+def settled(notes: Notes, *known: str, by: str = "sqlite:///a") -> list[str]:
     removed: list[str] = []
-    notes.settle(lambda location: location in known, removed.append)
+    notes.settle(by, lambda location: location in known, removed.append)
     return removed
 
 
 def test_nothing_is_left_of_what_ended_well(notes: Notes) -> None:
-    with notes.of(LOCATION):
+    with notes.of(LOCATION, "sqlite:///a"):
         pass
     assert settled(notes) == []
 
 
 def test_what_is_under_way_is_left_alone(notes: Notes) -> None:
-    with notes.of(LOCATION):
+    with notes.of(LOCATION, "sqlite:///a"):
         assert settled(notes) == []
 
 
 @pytest.mark.parametrize("known", [False, True])
 def test_what_broke_off_is_removed_unless_it_is_known(notes: Notes, known: bool) -> None:
-    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION):
+    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION, "sqlite:///a"):
         raise ValueError("broken off")
     assert settled(notes, *[LOCATION] * known) == [LOCATION] * (not known)
     assert settled(notes) == []
@@ -45,8 +45,15 @@ def test_what_cannot_be_told_yet_is_left_for_the_next(notes: Notes) -> None:
     def unknown(_: str) -> bool:
         raise TimeoutError
 
-    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION):
+    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION, "sqlite:///a"):
         raise ValueError("broken off")
     with pytest.raises(TimeoutError):
-        notes.settle(unknown, lambda _: None)
+        notes.settle("sqlite:///a", unknown, lambda _: None)
+    assert settled(notes) == [LOCATION]
+
+
+def test_another_registry_cannot_say_that_it_is_not_known(notes: Notes) -> None:
+    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION, "sqlite:///a"):
+        raise ValueError("broken off")
+    assert settled(notes, by="sqlite:///b") == []
     assert settled(notes) == [LOCATION]

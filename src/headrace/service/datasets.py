@@ -186,7 +186,7 @@ class Datasets:
     ) -> DatasetDefinition:
         location = self._storage.new_location(self._project, written.name.replace("@", "_"))
         whole = msgspec.structs.replace(written, location=location)
-        with self._storage.registering(location):
+        with self._storage.registering(location, self._registry.address):
             self._storage.move(folder, location)
             try:
                 return self._registry.create_dataset(self._project, whole, view)

@@ -33,7 +33,7 @@ class Store:
         if config.registry != config.own_registry:
             config.foreign_registry.write_text(f"{self._registry.address}\n")
         with contextlib.suppress(HeadraceError):  # then the next one does it
-            self.storage.settle(self._registry.is_location)
+            self.storage.settle(self._registry.address, self._registry.is_location)
         self.calls = Calls()
         self.engine = Engine(
             memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill

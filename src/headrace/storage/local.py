@@ -75,17 +75,17 @@ class LocalStorage:
             _sync((self.root / location).parent)
 
     @contextlib.contextmanager
-    def registering(self, location: str) -> Iterator[None]:
+    def registering(self, location: str, registry: str) -> Iterator[None]:
         """Within, a folder is moved to a location that the registry does not know, and is told to it."""
         with contextlib.ExitStack() as noted:
             with stored(str(self.root / location)):
-                noted.enter_context(self._notes.of(location))
+                noted.enter_context(self._notes.of(location, registry))
             yield
 
-    def settle(self, is_known: Callable[[str], bool]) -> None:
-        """Remove what killed processes had moved, and not registered: what is not known, once nobody registers it."""
+    def settle(self, registry: str, is_known: Callable[[str], bool]) -> None:
+        """Remove what killed processes had moved, and not told to this registry: what it does not know."""
         with stored(str(self.root)):
-            self._notes.settle(is_known, self.remove)
+            self._notes.settle(registry, is_known, self.remove)
 
     def given_location(self, location: str) -> str:
         """A folder that a user names, outside the store's own. Raises InvalidArgument."""
