@@ -340,6 +340,8 @@ def test_twice_by_one_key_is_once(group):
     assert group.add_features({"y": pa.int64()}, idempotency_key="k") == first
     with pytest.raises(hr.InvalidArgument, match="names another write of this table"):
         group.add_features({"z": pa.int64()}, idempotency_key="k")
+    with pytest.raises(hr.InvalidArgument, match="names another write of this table"):
+        group.add_features({"y": pa.float64()}, idempotency_key="k")
     assert group.schema.names == ["id", "part", "x", "y"]
 
 

@@ -49,6 +49,13 @@ def weather(store):
     ("sql", "kind", "expected"),
     [
         ("n + 1", pa.int64(), [4, -1, 1, 3]),
+        ("power(n, 0.5) is null", pa.bool_(), [False, True, False, False]),
+        ("coalesce(power(n, 0.5), -1)", pa.float64(), [3**0.5, -1.0, 0.0, 2**0.5]),
+        ("case when power(n, 0.5) > 1 then 'big' else 'small' end", pa.string(), ["big", "small", "small", "big"]),
+        ("greatest(power(n, 0.5), 0.5)", pa.float64(), [3**0.5, 0.5, 0.5, 2**0.5]),
+        ("cast('nan' as double) is null", pa.bool_(), [True] * 4),
+        ("coalesce(try_cast('nan' as double), n)", pa.float64(), [3.0, -2.0, 0.0, 2.0]),
+        ("try_cast('0001-01-01 00:00:00+01:00' as timestamp)", pa.timestamp("us", "UTC"), [None] * 4),
         ("try_cast('infinity' as timestamp)", pa.timestamp("us", "UTC"), [None] * 4),
         ("try_cast('10000-01-01' as date)", pa.date32(), [None] * 4),
         ("try_cast('9999-12-31' as date)", pa.date32(), [dt.date(9999, 12, 31)] * 4),
@@ -314,10 +321,11 @@ class TestRefused:
             grow(flights.select("id", "n"), 20)
 
     @pytest.mark.parametrize(
-        "part", ["sqrt(", "ln(", "1 / (", "5 % (", "nullif(0, n) + nullif((", "try_cast(cast("]
+        "part", ["sqrt(", "ln(", "power(", "1 / (", "5 % (", "nullif(0, n) + nullif((", "try_cast(cast("]
     )
     def test_a_formula_that_an_engine_makes_grow(self, flights, part):
-        end = {"nullif": "), 1)", "try_ca": " as varchar) as timestamp)"}.get(part[:6], ")")
+        ends = {"nullif": "), 1)", "try_ca": " as varchar) as timestamp)", "power(": ", 0.5)"}
+        end = ends.get(part[:6], ")")
         start = "carrier" if part.startswith("try") else "n"
         some, many = (part.split(" + ")[-1] * times + start + end * times for times in (4, 20))
         assert flights.with_columns(out=some).read().to_arrow().num_rows == 4

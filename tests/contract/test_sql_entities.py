@@ -175,10 +175,40 @@ class TestRefused:
         "name", ["current_date", "CURRENT_TIMESTAMP", "localtimestamp", "user", "session_user"]
     )
     def test_the_clock_and_the_user(self, store, groups, name):
-        with pytest.raises(hr.SqlRejected, match=f"{name} has no place in a query"):
-            ask(store, f"SELECT origin, dep AS event_timestamp, {name} AS x FROM flights")
+        with pytest.raises(hr.SqlRejected, match="have no place in a query"):
+            ask(store, f"SELECT origin, dep AS event_timestamp, {name} AS x FROM flights").to_arrow()
+        elsewhere = f'WHERE EXISTS (SELECT 1 AS "{name}" FROM weather)'
+        with pytest.raises(hr.SqlRejected, match="have no place in a query"):
+            ask(
+                store, f"SELECT origin, dep AS event_timestamp, {name} AS x FROM flights {elsewhere}"
+            ).to_arrow()
         named = f'SELECT origin, dep AS event_timestamp, id AS "{name}" FROM flights ORDER BY "{name}"'
         assert ask(store, named).to_arrow().num_rows
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "map {}", "[map {}]", "{'a': map {}}", "map([], [])", "'a'::enum('a')", "'12:00:00+01'::timetz",
+            "'101'::bit", "1::bignum", "1::variant", "'00000000-0000-0000-0000-000000000000'::uuid",
+        ],
+    )  # fmt: skip
+    def test_a_type_that_cannot_be_sent(self, store, groups, value):
+        with pytest.raises(hr.SqlRejected, match=r"column .x. of the query is .*cannot be sent|has no place"):
+            ask(store, f"SELECT origin, dep AS event_timestamp, {value} AS x FROM flights").to_arrow()
+
+    @pytest.mark.parametrize("text", ["'a\0b'", "E'a\\0b'", "E'a\\x00b'"])
+    def test_a_text_that_would_be_cut(self, store, groups, text):
+        with pytest.raises(hr.HeadraceError):
+            ask(store, f"SELECT origin, dep AS event_timestamp, {text} = 'a' AS x FROM flights").to_arrow()
+
+    def test_names_are_alike_as_the_engine_has_it(self, store, groups):
+        sql = (
+            'WITH "straße" AS (SELECT 1 AS x), "strasse" AS (SELECT 2 AS x), loud AS (SELECT 3 AS x) '
+            "SELECT f.origin, f.dep AS event_timestamp, a.x AS a, b.x AS b, c.x AS c "
+            'FROM flights AS f, "straße" AS a, "STRASSE" AS b, LOUD AS c'
+        )
+        found = ask(store, sql).to_arrow().to_pylist()
+        assert {(row["a"], row["b"], row["c"]) for row in found} == {(1, 2, 3)}
 
     def test_groups_of_other_projects(self, store, groups, target):
         with hr.connect(target, project="elsewhere") if isinstance(target, str) else store as other:

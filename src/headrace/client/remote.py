@@ -98,7 +98,7 @@ class RemoteBackend:
 
     def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
         body = protocol.AddFeatures(ref, write_schema(wanted), idempotency_key)
-        return self._written("add_features", body, adding(wanted.names))
+        return self._written("add_features", body, adding(wanted))
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         return self._written("restore", protocol.Restore(ref, snapshot, idempotency_key), restoring(snapshot))

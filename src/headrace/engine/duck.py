@@ -196,7 +196,14 @@ class Session:
     def columns(self, sql: str) -> pa.Schema:
         """The columns of a query that a user wrote. Raises SqlRejected if it does not fit the tables that there are."""
         try:
-            names = self._connection.sql(sql).columns
+            relation = self._connection.sql(sql)
+            names = relation.columns
+            for name, kind in zip(names, relation.types, strict=True):
+                if not _is_sent(kind):
+                    raise SqlRejected(
+                        f"column {name!r} of the query is {kind}, which cannot be sent as it is",
+                        hint=f"cast it, such as CAST({name} AS VARCHAR)",
+                    )
             found = self._connection.sql(f"SELECT * FROM ({sql}) LIMIT 0").to_arrow_table().schema
             return pa.schema([field.with_name(name) for name, field in zip(names, found, strict=True)])
         except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
@@ -231,6 +238,20 @@ class Session:
         if self._held is None:
             raise Cancelled("the store was closed meanwhile", hint="connect again")
         return self._held
+
+
+# Of others Arrow has no type, loses a part, or ends the process where it has a map without keys.
+_SCALARS = """
+boolean tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint float double decimal varchar blob
+date time interval timestamp timestamp_s timestamp_ms timestamp_ns null"""
+_SENT = {*_SCALARS.split(), "timestamp with time zone"}
+
+
+def _is_sent(kind: duckdb.sqltypes.DuckDBPyType) -> bool:
+    if kind.id not in ("list", "array", "struct", "map"):
+        return kind.id in _SENT
+    within = [inner for _, inner in kind.children if isinstance(inner, duckdb.sqltypes.DuckDBPyType)]
+    return all(map(_is_sent, within)) and not (kind.id == "map" and within[0].id == "null")
 
 
 @contextlib.contextmanager

@@ -111,6 +111,10 @@ def _again(node: Formula) -> tuple[Formula, ...]:
             return (divisor,)
         case Call(function="sqrt" | "ln" | "log10" | "nullif", arguments=(of, *_)):
             return (of,)
+        case Call(function="power", arguments=of):
+            return of
+        case Cast(operand=operand, target="double"):
+            return (operand,)
         case Cast(operand=operand, target="date" | "timestamp"):
             return (operand, operand)
     return ()

@@ -42,7 +42,7 @@ _READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR", "timesta
 # Where a function has no answer DuckDB raises an error, and other engines say NaN.
 _GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
 _FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
-_BEFORE, _AFTER = "0001-12-31 (BC)", "10000-01-01"
+_BEFORE, _AFTER = "0001-12-31 (BC) 23:59:59.999999", "10000-01-01"
 
 
 def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[Ref], pa.DataType]) -> str:
@@ -62,9 +62,12 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 return _without_nan(read) if found == "double" else read
             case Cast(operand=operand, target=target, tried=tried):
                 made = f"{'TRY_CAST' if tried else 'CAST'}({sql(operand)} AS {_TARGETS[target]})"
-                return (
-                    _in_calendar(made, _TARGETS[target], tried) if target in ("date", "timestamp") else made
-                )
+                match target:
+                    case "double":
+                        return _without_nan(made)
+                    case "date" | "timestamp":
+                        return _in_calendar(made, _TARGETS[target], tried)
+                return made
             case Case(branches=branches, otherwise=otherwise):
                 whens = " ".join(f"WHEN {sql(test)} THEN {sql(value)}" for test, value in branches)
                 return f"CASE {whens}{'' if otherwise is None else f' ELSE {sql(otherwise)}'} END"
@@ -106,7 +109,8 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 return f"(epoch_us(CAST({given[0]} AS TIMESTAMPTZ)) / 1000000.0::DOUBLE)"
             case "round" | "floor" | "ceil" | "exp" | "power":
                 rest = [f"CAST({g} AS {'INTEGER' if function == 'round' else 'DOUBLE'})" for g in given[1:]]
-                return f"{function}({', '.join([f'CAST({given[0]} AS DOUBLE)', *rest])})"
+                made = f"{function}({', '.join([f'CAST({given[0]} AS DOUBLE)', *rest])})"
+                return _without_nan(made) if function == "power" else made
             case "sign":
                 return f"CAST(sign({given[0]}) AS BIGINT)"
             case "length":

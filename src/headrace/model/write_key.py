@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+
+import pyarrow as pa
 
 from headrace.errors import InvalidArgument
 from headrace.model.text import check_text
@@ -43,8 +44,8 @@ def deleting(by_keys: bool) -> str:
     return f"delete by {'keys' if by_keys else 'a filter'}"
 
 
-def adding(features: Iterable[str]) -> str:
-    return f"add_features {', '.join(features)}"
+def adding(features: pa.Schema) -> str:
+    return f"add_features {', '.join(f'{field.name} {field.type}' for field in features)}"
 
 
 def restoring(snapshot: int) -> str:

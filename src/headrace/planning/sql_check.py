@@ -34,11 +34,6 @@ row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value las
 list_value list_extract list_element list_contains list_distinct list_sort list_aggregate array_length unnest
 struct_pack struct_extract map map_keys map_values element_at row
 coalesce ifnull nullif if typeof"""
-# Columns by their looks, which the engine takes for functions where there is no such column.
-_VALUES = """
-current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime
-localtimestamp session_user user"""
-_KNOWN_VALUES = frozenset(_VALUES.split())
 _KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
 _KNOWN_NODES = frozenset(_NODES.split())
 _KNOWN_FUNCTIONS = frozenset(_FUNCTIONS.split())
@@ -54,17 +49,15 @@ class CheckedQuery:
         tree: what DuckDB's `json_deserialize_sql` takes. Every table in it bears the name that `shown_as` gives, those
             that the query defines itself, too: so none can be taken for a file, or for a table of the engine's own.
         tables: those that the query does not define itself, by the names that it gives them.
-        values: names that are the clock or the user where no column is called so.
     """
 
     tree: Mapping[str, Any]
     tables: tuple[str, ...]
-    values: tuple[str, ...]
 
 
 def shown_as(table: str) -> str:
-    """The name by which a checked query asks for a table."""
-    return f"__headrace_{table.casefold().encode().hex()}"
+    """The name by which a checked query asks for a table; the engine folds the case of ASCII letters alone."""
+    return f"__headrace_{table.encode().lower().hex()}"
 
 
 def check_query(parsed: dict[str, Any]) -> CheckedQuery:
@@ -83,15 +76,12 @@ def check_query(parsed: dict[str, Any]) -> CheckedQuery:
         raise SqlRejected(f"{len(statements)} statements were given, and one query is expected")
     check = _Check()
     check.walk(statements[0].get("node"))
-    values = [name for name in check.values if name.casefold() not in check.aliases]
-    return CheckedQuery(parsed, tuple(dict.fromkeys(check.tables)), tuple(dict.fromkeys(values)))
+    return CheckedQuery(parsed, tuple(dict.fromkeys(check.tables)))
 
 
 class _Check:
     def __init__(self) -> None:
         self.tables: list[str] = []
-        self.values: list[str] = []
-        self.aliases: set[str] = set()
 
     def walk(self, root: object) -> None:
         """Each part with the names of the queries that are defined where it stands."""
@@ -108,14 +98,12 @@ class _Check:
                 queries = (part.get("cte_map") or {}).get("map") or ()
                 for query in queries:
                     left.append((query["value"], defined))
-                    defined |= {query["key"].casefold()}
                     query["key"] = shown_as(query["key"])
+                    defined |= {query["key"]}
                 self._check(part, defined)
                 left += [(value, defined) for key, value in part.items() if key != "cte_map"]
 
     def _check(self, part: dict[str, Any], defined: frozenset[str]) -> None:
-        names = [part.get("alias"), *(part.get("column_name_alias") or ()), *(part.get("aliases") or ())]
-        self.aliases |= {name.casefold() for name in names if isinstance(name, str)}
         if "class" in part:
             self._expression(part)
         elif "type" in part and isinstance(part["type"], str):
@@ -132,10 +120,6 @@ class _Check:
                     f"the function {name} has no place in a query",
                     hint=f"there is {', '.join(difflib.get_close_matches(name, _KNOWN_FUNCTIONS) or _SOME)}",
                 )
-        if kind == "COLUMN_REF":
-            name, *deeper = part.get("column_names") or [""]
-            if not deeper and str(name).casefold() in _KNOWN_VALUES:
-                self.values.append(str(name))
 
     def _node(self, part: dict[str, Any], defined: frozenset[str]) -> None:
         kind = part["type"]
@@ -154,8 +138,9 @@ class _Check:
                     hint='name feature groups alone: flights, or "flights@v1"',
                 )
             name = str(part["table_name"])
-            if name.casefold() not in defined:
+            shown = shown_as(name)
+            if shown not in defined:
                 self.tables.append(name)
             part["alias"] = part.get("alias") or name
-            part["table_name"] = shown_as(name)
-            part["qualified_name"] = {"path": [shown_as(name)]}
+            part["table_name"] = shown
+            part["qualified_name"] = {"path": [shown]}

@@ -126,7 +126,10 @@ def _changes(source: Source, definition: GroupDefinition, log: DeltaLog, until: 
     if source.since is None:
         return until
     if not until.keeps_changes:
-        raise Unsupported(f"{source.group} keeps no change feed", hint=_KEEP[definition.adopted])
+        raise Unsupported(
+            f"{source.group} keeps no change feed at snapshot {until.version}",
+            hint=_KEEP[definition.adopted],
+        )
     if not -1 <= source.since <= until.version:
         raise InvalidArgument(
             f"{source.group} has no changes from snapshot {source.since} up to {until.version}",

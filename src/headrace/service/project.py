@@ -135,7 +135,7 @@ class ProjectStore:
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
-        write_id = _write_id(idempotency_key, adding(wanted.names))
+        write_id = _write_id(idempotency_key, adding(wanted))
         return self._write(ref, lambda writer: writer.add_features(wanted, write_id))
 
     def _check_condition(self, ref: str, condition: Condition) -> None:
