@@ -8,6 +8,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 import headrace as hr
 from cli.helpers import BIG, at, headrace, on_terminal
@@ -74,6 +75,7 @@ def test_an_adopted_table_is_not_said_to_be_deleted(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(str(tmp_path / "theirs")).to_pyarrow_table().num_rows == 1
 
 
+@pytest.mark.slow
 def test_training_datasets_are_deleted_on_a_terminal_only_by_a_yes(tmp_path: Path) -> None:
     with hr.connect(tmp_path / "lake") as store:
         group = store.create_feature_group("numbers", primary_key=["id"], event_time="seen")

@@ -99,6 +99,7 @@ def check_first_rows(report: dict[str, Any]) -> None:
         assert row["sched_dep"] >= (row["prev_landed_at"] or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ending_it_ends_its_service(tmp_path: Path, number: signal.Signals) -> None:
     root = tmp_path / "lake"

@@ -69,6 +69,7 @@ def as_spark_has_it(snapshot, path: Path, version: int) -> None:
     assert snapshot.rows == wanted.num_rows or path.name == "checkpoint_struct_stats"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=named)
 def test_every_snapshot(path):
     log = log_of(path)

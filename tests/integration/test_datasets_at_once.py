@@ -59,6 +59,7 @@ def at_once(target: Any, makers: int, seconds: float) -> Counter[str]:
     return told
 
 
+@pytest.mark.slow
 def test_they_stay_what_they_were(target: Any) -> None:
     assert at_once(target, 1, 4)["made"] > 0
 

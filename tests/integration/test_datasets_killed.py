@@ -131,6 +131,7 @@ def die(root: Path, name: str, step: str, when: str) -> None:
     child.kill()  # it is dying
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*DATASETS, *DELETIONS, *UPKEEP])
 def test_at_the_first_file_and_some_way_on(lake: Callable[[], Path], name: str) -> None:
     for files, later in [(1, 0.0), (4, 0.003)]:
