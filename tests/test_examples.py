@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,13 @@ def run(program: str) -> str:
     return ran.stdout
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def _named(path: Path) -> Any:
+    # The command line starts a process for each command.
+    marks = [pytest.mark.slow] if path.stem == "command_line" else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("example", [_named(path) for path in EXAMPLES])
 def test_example(example: Path) -> None:
     run(example.read_text("utf-8"))
 

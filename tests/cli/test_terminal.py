@@ -30,6 +30,7 @@ def test_a_wide_table_is_cut_to_the_terminal(lake: Path) -> None:
     assert note.split()[0] == "c4,"
 
 
+@pytest.mark.slow
 def test_progress_counts_rows(lake: Path, tmp_path: Path) -> None:
     output = tmp_path / "big.parquet"
     code, shown = on_terminal("fv", "read", "all_big", "--output", output, "--store", lake)

@@ -102,6 +102,7 @@ def kill_at(root: Path, write: str, files: int, later: float) -> bool:
     return check(root, write)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_at_the_first_file_and_some_way_on(lake: Callable[[], Path], write: str) -> None:
     for files, later in [(1, 0.0), (2, 0.002)]:
