@@ -63,8 +63,9 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
 	$(BIN)/headrace demo
 
+# More workers than processors: many tests wait for a service or a process of their own.
 test: setup ## the tests that need nothing but Python (minutes)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -n 3 -m "not slow"
 
 test-all: test $(VENV)/.synced-bench $(SPARK_READY) ## make test, then the slow tests, with Spark
 	$(PYTEST) -m slow --dist loadscope

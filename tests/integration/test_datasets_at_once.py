@@ -18,6 +18,8 @@ import headrace as hr
 from integration import acts, dataset_acts
 from integration.child import Child
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["embedded", "remote"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
@@ -59,12 +61,10 @@ def at_once(target: Any, makers: int, seconds: float) -> Counter[str]:
     return told
 
 
-@pytest.mark.slow
 def test_they_stay_what_they_were(target: Any) -> None:
     assert at_once(target, 1, 4)["made"] > 0
 
 
-@pytest.mark.slow
 def test_two_makers(target: Any) -> None:
     assert at_once(target, 2, 20)["made"] > 1
 
@@ -114,6 +114,5 @@ def test_a_copy_follows_the_changes(target: Any) -> None:
     assert follow(target, 1, 3) > 6
 
 
-@pytest.mark.slow
 def test_a_copy_follows_several_writers(target: Any) -> None:
     assert follow(target, 2, 30) > 6

@@ -17,6 +17,8 @@ from integration import acts, dataset_acts
 from integration.child import Child, files_made
 from integration.dataset_acts import ROWS, SPLITS, held, numbers
 
+pytestmark = pytest.mark.slow
+
 NOW = {(i, int(i < 200)): 1 for i in range(ROWS)}
 THEN = {(i, 0): 1 for i in range(2000)}
 DATASETS = ["dataset", "dataset of a spine"]
@@ -131,14 +133,12 @@ def die(root: Path, name: str, step: str, when: str) -> None:
     child.kill()  # it is dying
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*DATASETS, *DELETIONS, *UPKEEP])
 def test_at_the_first_file_and_some_way_on(lake: Callable[[], Path], name: str) -> None:
     for files, later in [(1, 0.0), (4, 0.003)]:
         kill_at(lake(), name, files, later)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*DATASETS, *DELETIONS, *UPKEEP, "zorder"])
 def test_anywhere(lake: Callable[[], Path], name: str) -> None:
     chance = random.Random(name)

@@ -16,6 +16,8 @@ import headrace as hr
 from integration import acts
 from integration.child import Child, files_made
 
+pytestmark = pytest.mark.slow
+
 OLD = acts.rows(range(1000), 0)
 KEY = {"idempotency_key": "once"}
 
@@ -102,14 +104,12 @@ def kill_at(root: Path, write: str, files: int, later: float) -> bool:
     return check(root, write)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_at_the_first_file_and_some_way_on(lake: Callable[[], Path], write: str) -> None:
     for files, later in [(1, 0.0), (2, 0.002)]:
         kill_at(lake(), write, files, later)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_anywhere(lake: Callable[[], Path], write: str) -> None:
     chance = random.Random(write)
@@ -164,7 +164,6 @@ def test_in_a_first_insert(tmp_path: Path) -> None:
         first_insert(tmp_path / f"lake{files}", files, later)
 
 
-@pytest.mark.slow
 def test_anywhere_in_a_first_insert(tmp_path: Path) -> None:
     chance = random.Random("first")
     for number in range(15):
@@ -190,7 +189,6 @@ def test_in_the_creation_of_a_group(tmp_path: Path) -> None:
         create(tmp_path / f"lake{files}", files, later)
 
 
-@pytest.mark.slow
 def test_anywhere_in_the_creation_of_a_group(tmp_path: Path) -> None:
     chance = random.Random("create")
     for number in range(15):
@@ -218,7 +216,6 @@ def test_in_the_deletion_of_a_group(lake: Callable[[], Path]) -> None:
         delete_group(lake(), later)
 
 
-@pytest.mark.slow
 def test_anywhere_in_the_deletion_of_a_group(lake: Callable[[], Path]) -> None:
     chance = random.Random("delete")
     for _ in range(20):
@@ -271,7 +268,6 @@ def test_a_service(lake: Callable[[], Path], write: str) -> None:
     kill_service(lake(), write, 2, 0.001)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_a_service_anywhere(lake: Callable[[], Path], write: str) -> None:
     chance = random.Random(write)

@@ -16,6 +16,8 @@ import headrace as hr
 from integration import acts
 from integration.child import Child
 
+pytestmark = pytest.mark.slow
+
 Call = tuple[str, range, int, str]
 
 
@@ -130,7 +132,6 @@ def test_compactions_beside_upserts(target: Any) -> None:
     assert len([call for _, call in written if call[0] == "upsert"]) == 8
 
 
-@pytest.mark.slow
 def test_four_writers_of_every_kind(target: Any) -> None:
     chance = random.Random(4)
 
