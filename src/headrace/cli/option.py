@@ -16,7 +16,10 @@ Output = Annotated[
     str | None, typer.Option(help="A .parquet, .csv or .arrow file; - is an Arrow stream on stdout.")
 ]
 Description = Annotated[str, typer.Option(help="For people.")]
-Search = Annotated[str | None, typer.Option(help="Words that stand in name, description, tags or columns.")]
+Search = Annotated[
+    str | None,
+    typer.Option(help="Words that stand in name, description or tags; of a group, in its columns, too."),
+]
 Tags = Annotated[list[str] | None, typer.Option(help="key=value; may be given again.")]
 
 

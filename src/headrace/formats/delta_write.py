@@ -15,8 +15,6 @@ from headrace.model.definition import Commit
 from headrace.model.write_key import PASSING
 
 WRITE_ID = "headrace.write"
-WRITE_PREFIX = "headrace/"
-"""What a write's id is made of, before the caller's key."""
 CALL = "headrace.call"
 UNIQUE = "headrace.unique"
 SAME_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
@@ -42,7 +40,7 @@ class WriteId:
 
     def __str__(self) -> str:
         """Under this name it is in the log."""
-        return f"{WRITE_PREFIX}{self.key}"
+        return f"headrace/{self.key}"
 
 
 class Write:

@@ -115,7 +115,7 @@ class ColumnStatistics:
             "count": told["count"],
             "nulls": rows - told["count"],
             "nans": told.get("nans"),
-            "distinct": min(told["distinct"], told["count"]) if exact is None and approximate else exact,
+            "distinct": min(told["distinct"], told["count"]) if "distinct" in approximate else exact,
             "min": _shown(told.get("min")),
             "max": _shown(told.get("max")),
             "mean": None if large else told.get("mean"),
