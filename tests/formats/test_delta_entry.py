@@ -101,7 +101,7 @@ def test_every_write_of_every_type(store, tmp_path):
     ]
     for step in steps:
         step()
-        followed = follow(first, log.uri)
+        followed = follow(first, log.folder)
         assert followed is not None
         same(followed, log)
 
@@ -114,7 +114,7 @@ def test_partitions(store, tmp_path):
     first = log.newest()
     for step in (rows(1, 2), rows(0, 3), rows(4, 5)):
         group.insert(parts(step))
-        same(follow(first, log.uri), log)
+        same(follow(first, log.folder), log)
     assert {f"partition.{n}" for n in names} <= set(first.files.column_names)
 
 
@@ -132,13 +132,13 @@ def append(log, rows, **options) -> None:
 
 def test_nothing_new(table):
     log, first = table
-    assert follow(first, log.uri) is first
+    assert follow(first, log.folder) is first
 
 
 def test_a_new_column_is_left_to_the_wheel(table):
     log, first = table
     append(log, pa.table({"k": [3], "new": ["x"]}), schema_mode="merge")
-    assert follow(first, log.uri) is None
+    assert follow(first, log.folder) is None
     assert log.newest().schema.names == ["k", "new"]
     append(log, pa.table({"k": [4], "new": ["y"]}))
     same(log.newest(), log)
@@ -149,7 +149,7 @@ def test_a_new_protocol_is_checked(table):
     features = {"readerFeatures": ["variantType"], "writerFeatures": ["variantType"]}
     action = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
     write_entry(log, first.version + 1, action)
-    assert follow(first, log.uri) is None
+    assert follow(first, log.folder) is None
     with pytest.raises(Unsupported, match="variantType"):
         log.newest()
 
@@ -160,7 +160,7 @@ def test_deletion_vectors_are_left_to_the_wheel(table):
     vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 1, "cardinality": 1}
     add = {"path": path, "size": 1, "modificationTime": 1, "partitionValues": {}, "dataChange": True}
     write_entry(log, first.version + 1, {"add": {**add, "deletionVector": vector}})
-    assert follow(first, log.uri) is None
+    assert follow(first, log.folder) is None
 
 
 def test_a_file_without_statistics(table):
@@ -171,7 +171,7 @@ def test_a_file_without_statistics(table):
     for line in lines:
         line.get("add", {}).pop("stats", None)
     entry.write_text("\n".join(map(json.dumps, lines)))
-    followed = follow(first, log.uri)
+    followed = follow(first, log.folder)
     assert followed is not None
     same(followed, log)
     assert None in followed.files["num_records"].to_pylist()
@@ -182,13 +182,13 @@ def test_a_file_that_is_added_again_counts_once(table):
     append(log, pa.table({"k": [3]}))
     add = next(json.loads(a) for a in entry_file(log, 1).read_text().splitlines() if '"add"' in a)
     write_entry(log, 2, add)
-    same(follow(first, log.uri), log)
+    same(follow(first, log.folder), log)
 
 
 def test_an_entry_that_cannot_be_read_is_left_to_the_wheel(table):
     log, first = table
     entry_file(log, first.version + 1).write_text('{"add": {"pa')
-    assert follow(first, log.uri) is None
+    assert follow(first, log.folder) is None
 
 
 def test_entries_that_were_cleaned_away(table, tmp_path):
@@ -199,7 +199,7 @@ def test_entries_that_were_cleaned_away(table, tmp_path):
     DeltaTable(log.uri).create_checkpoint()
     for version in range(3):
         entry_file(log, version).unlink()
-    assert follow(first, log.uri) is None
+    assert follow(first, log.folder) is None
     assert log.newest().version == 3
 
 
@@ -221,7 +221,7 @@ def test_a_log_that_was_set_back(table):
 def test_a_table_that_is_gone(table):
     log, first = table
     shutil.rmtree(log.uri)
-    assert follow(first, log.uri) is first  # the registry tells that a group was deleted
+    assert follow(first, log.folder) is first  # the registry tells that a group was deleted
 
 
 def entry_file(log, version) -> Path:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from headrace.errors import CorruptTable, Unsupported
 from headrace.formats.rows_file import RowsFiles, check_storable, write_file
 from headrace.model.stored_file import StoredFile
+from headrace.storage.files import LocalFiles
 from integration.child import Child
 
 FORMATS = ["parquet", "arrow", "csv"]
@@ -137,7 +138,7 @@ def test_they_come_back_as_they_were(
     some = st.lists(st.sampled_from(table.column_names), min_size=1, unique=True)
     columns = data.draw(st.none() | some)
     size = data.draw(st.integers(1, 1000))
-    read = RowsFiles(form, files, table.schema, columns)
+    read = RowsFiles(LocalFiles(), form, files, table.schema, columns)
     expected = table if columns is None else table.select(columns)
     assert read.schema == expected.schema
     for found in (read.table(), pa.Table.from_batches(read.batches(size), read.schema)):
@@ -153,11 +154,11 @@ def test_many_rows(tmp_path: Path, form: Any) -> None:
         {"id": ids, "text": pc.binary_join_element_wise("some text\n\"'", ids.cast("string"), " ")}
     )
     files = write(tmp_path, form, [table, table.slice(0, 10)])
-    read = RowsFiles(form, files, table.schema, None)
+    read = RowsFiles(LocalFiles(), form, files, table.schema, None)
     assert read.table().equals(pa.concat_tables([table, table.slice(0, 10)]))
     assert pa.Table.from_batches(read.batches()).equals(read.table())
     assert max(batch.nbytes for batch in read.batches(1 << 20)) < 2 << 20
-    only = RowsFiles(form, files, table.schema, ["text"])
+    only = RowsFiles(LocalFiles(), form, files, table.schema, ["text"])
     assert only.table().equals(read.table().select(["text"]))
 
 
@@ -166,7 +167,7 @@ def test_many_rows(tmp_path: Path, form: Any) -> None:
 def test_long_values(tmp_path: Path, form: Any, megabytes: int) -> None:
     long = 'a "word"\n' * ((megabytes << 20) // 10)
     table = pa.table({"id": range(2000), "text": ["first"] * 1990 + [long, None, ""] + ["last"] * 7})
-    read = RowsFiles(form, write(tmp_path, form, [table]), table.schema, None)
+    read = RowsFiles(LocalFiles(), form, write(tmp_path, form, [table]), table.schema, None)
     assert read.table().equals(table)
     assert pa.Table.from_batches(read.batches()).equals(table)
 
@@ -189,7 +190,11 @@ def test_times_that_csv_does_not_keep(tmp_path: Path, kind: pa.DataType, value: 
     assert caught.value.hint == "use format='parquet' or format='arrow'"
     assert not (tmp_path / "x.csv").exists()
     for form in ("parquet", "arrow"):
-        assert RowsFiles(form, write(tmp_path, form, [table]), table.schema, None).table().equals(table)
+        assert (
+            RowsFiles(LocalFiles(), form, write(tmp_path, form, [table]), table.schema, None)
+            .table()
+            .equals(table)
+        )
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(10, -2), pa.month_day_nano_interval()])
@@ -236,7 +241,7 @@ def of(form: str) -> pa.Table:
 def use(form: Any, files: list[StoredFile], schema: pa.Schema, streamed: bool) -> pa.Table | None:
     """The rows, looked at one by one; None if they are told to be damaged."""
     try:
-        read = RowsFiles(form, files, schema, None)
+        read = RowsFiles(LocalFiles(), form, files, schema, None)
         found = pa.Table.from_batches(read.batches(), schema) if streamed else read.table()
     except CorruptTable:
         return None
@@ -276,7 +281,7 @@ def shorten(line: Connection, folder: Path) -> str:
     chance = random.Random(0)
     table = pa.table({"id": range(400_000), "value": [chance.random() for _ in range(400_000)]})
     (file,) = write(folder, "parquet", [table])
-    batches = RowsFiles("parquet", [file], table.schema, None).batches()
+    batches = RowsFiles(LocalFiles(), "parquet", [file], table.schema, None).batches()
     next(batches)
     os.truncate(file.path, 1000)
     try:
@@ -310,7 +315,7 @@ class TestDamaged:
         good = Path(file.path).read_bytes()
         bad = b"" if change is None else good[:change] if change < 0 else good + good[:change]
         Path(file.path).write_bytes(bad)
-        read = RowsFiles(form, [first, file], of(form).schema, None)
+        read = RowsFiles(LocalFiles(), form, [first, file], of(form).schema, None)
         with pytest.raises(CorruptTable, match=rf"1\.{form} was written with {len(good)} bytes, and now has"):
             list(read.batches()) if streamed else read.table()
 
@@ -324,7 +329,7 @@ class TestDamaged:
     def test_lost(self, tmp_path: Path, form: Any, streamed: bool) -> None:
         files = write(tmp_path, form, [of(form), of(form)])
         Path(files[1].path).unlink()
-        read = RowsFiles(form, files, of(form).schema, None)
+        read = RowsFiles(LocalFiles(), form, files, of(form).schema, None)
         with pytest.raises(CorruptTable, match="is lost: it is not there"):
             list(read.batches()) if streamed else read.table()
 
@@ -353,7 +358,9 @@ class TestDamaged:
     def test_another_file_of_the_same_size(self, tmp_path: Path, form: Any, streamed: bool) -> None:
         one, other = write(tmp_path, form, [ROWS, ROWS.set_column(0, "id", ROWS["id"][::-1])])
         Path(one.path).write_bytes(Path(other.path).read_bytes())
-        read = RowsFiles(form, [msgspec.structs.replace(one, size_bytes=other.size_bytes)], ROWS.schema, None)
+        read = RowsFiles(
+            LocalFiles(), form, [msgspec.structs.replace(one, size_bytes=other.size_bytes)], ROWS.schema, None
+        )
         told = "is not as it was written" if form == "csv" else "is not the file that was written there"
         with pytest.raises(CorruptTable, match=told):
             list(read.batches()) if streamed else read.table()
@@ -363,6 +370,6 @@ class TestDamaged:
     def test_fewer_rows(self, tmp_path: Path, form: Any, streamed: bool) -> None:
         (file,) = write(tmp_path, form, [ROWS.slice(0, 299)])
         more = msgspec.structs.replace(file, rows=300)
-        read = RowsFiles(form, [more], ROWS.schema, None)
+        read = RowsFiles(LocalFiles(), form, [more], ROWS.schema, None)
         with pytest.raises(CorruptTable, match="was written with 300 rows, and now has 299"):
             list(read.batches()) if streamed else read.table()

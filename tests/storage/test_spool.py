@@ -8,22 +8,22 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.storage.local import LocalStorage
 from headrace.storage.spool import Room, Spool
+from headrace.storage.workspace import Workspace
 
 BATCH = pa.record_batch({"n": pa.array(range(131_072), pa.int64())})  # 1 MiB
 MIB = 1 << 20
 
 
 @pytest.fixture
-def storage(tmp_path):
-    opened = LocalStorage(tmp_path)
+def work(tmp_path):
+    opened = Workspace(tmp_path)
     yield opened
     opened.close()
 
 
-def files(storage: LocalStorage) -> list[Path]:
-    return list(storage.spill.parent.glob("*.arrow"))
+def files(work: Workspace) -> list[Path]:
+    return list(work.spill.parent.glob("*.arrow"))
 
 
 def filled(spool: Spool, batches: int) -> Spool:
@@ -32,26 +32,26 @@ def filled(spool: Spool, batches: int) -> Spool:
     return spool
 
 
-def test_spools_of_a_store_share_its_memory(storage):
+def test_spools_of_a_store_share_its_memory(work):
     """24 senders of 58 MiB each: four are in memory, as the file of the fifth leaves no more to the others."""
-    spools = [filled(storage.spool(), 58) for _ in range(24)]
-    assert len(files(storage)) == 20
+    spools = [filled(work.spool(), 58) for _ in range(24)]
+    assert len(files(work)) == 20
     for spool in spools:
         table = spool.table(BATCH.schema)
         assert table.equals(pa.Table.from_batches([BATCH] * 58))
         spool.close()
-    assert files(storage) == []
-    again = [filled(storage.spool(), 64) for _ in range(4)]
-    assert files(storage) == []
+    assert files(work) == []
+    again = [filled(work.spool(), 64) for _ in range(4)]
+    assert files(work) == []
     for spool in again:
         spool.close()
 
 
-def test_a_spool_that_is_large_for_itself_goes_to_a_file_and_leaves_its_room(storage):
-    large = filled(storage.spool(), 65)
-    assert len(files(storage)) == 1
-    others = [filled(storage.spool(), 64) for _ in range(4)]
-    assert len(files(storage)) == 1
+def test_a_spool_that_is_large_for_itself_goes_to_a_file_and_leaves_its_room(work):
+    large = filled(work.spool(), 65)
+    assert len(files(work)) == 1
+    others = [filled(work.spool(), 64) for _ in range(4)]
+    assert len(files(work)) == 1
     for spool in (large, *others):
         spool.close()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
+
+import pyarrow as pa
 
 _PIECE_BYTES = 1 << 20
 
 
-def crc32(path: Path) -> int:
+def crc32(file: pa.NativeFile) -> int:
+    """That of all its bytes, from where it stands."""
     found = 0
-    with path.open("rb", buffering=0) as file:
-        while piece := file.read(_PIECE_BYTES):
-            found = zlib.crc32(piece, found)
+    while piece := file.read_buffer(_PIECE_BYTES):
+        found = zlib.crc32(piece, found)
     return found

@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from headrace.errors import CorruptTable, InvalidArgument, SnapshotNotFound
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import check_entries, follow, has_entries, lost_file, stamp
+from headrace.formats.delta_entry import follow
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_feed import feed
 from headrace.formats.delta_history import DeltaHistory, Entry
@@ -25,8 +25,11 @@ from headrace.formats.delta_snapshot import snapshot_of
 from headrace.formats.delta_write import SAME_ROWS, UNIQUE, WriteId
 from headrace.formats.delta_writer import DeltaWriter
 from headrace.formats.feed import Feed
+from headrace.formats.log_folder import LogFolder
 from headrace.model.definition import Commit
+from headrace.storage.files import Files, LocalFiles
 
+_LOCAL = LocalFiles()
 _KEPT_SNAPSHOTS = 8
 _MOST_UPKEEP = 8
 """Commits in a row that change no row, behind which is looked for what the last other one says of the rows."""
@@ -35,13 +38,14 @@ _MOST_UPKEEP = 8
 class DeltaLog:
     """One Delta table. Handles and snapshots are kept, and brought up to date from the log's new entries."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
+    def __init__(self, uri: str, storage_options: Mapping[str, str], files: Files = _LOCAL) -> None:
         self.uri = uri
-        self.writer = DeltaWriter(uri, storage_options)
+        self.writer = DeltaWriter(uri, storage_options, files)
+        self.folder = LogFolder(uri, files)
         self._options = dict(storage_options)
         self._table: DeltaTable | None = None
         self._newest: Snapshot | None = None
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: tuple[int, ...] | None = None
         self._checked = -1
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
         self._history = DeltaHistory()
@@ -61,7 +65,7 @@ class DeltaLog:
             self._newest = newest
             if newest is not None:
                 self._keep(newest)
-                self._stamp = stamp(self.uri, newest.version)
+                self._stamp = self.folder.stamp(newest.version)
             return newest
 
     def _followed(self) -> Snapshot | None:
@@ -69,10 +73,10 @@ class DeltaLog:
         known = self._newest
         if known is None or self._stamp is None:
             return None
-        if self._stamp != stamp(self.uri, known.version):
+        if self._stamp != self.folder.stamp(known.version):
             self._forget()
             return None
-        return follow(known, self.uri)
+        return follow(known, self.folder)
 
     def _forget(self) -> None:
         """What is known may not fit to what is there now: the log was mended, or set back."""
@@ -84,7 +88,7 @@ class DeltaLog:
     def is_there(self) -> bool:
         """Whether anything was ever committed, by whomever."""
         try:
-            return has_entries(self.uri)
+            return self.folder.has_entries()
         except OSError:
             return False
 
@@ -104,7 +108,7 @@ class DeltaLog:
     def whole_at(self, version: int) -> Snapshot:
         """As `at`, but that also a snapshot of which a file is gone is not found."""
         snapshot = self.at(version)
-        lost = lost_file(snapshot.files)
+        lost = self.folder.files.lost(snapshot.files["path"].to_pylist())
         if lost is not None:
             raise SnapshotNotFound(
                 f"snapshot {version} is no longer whole: {lost} is missing",
@@ -115,7 +119,7 @@ class DeltaLog:
     def changes(self, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
         """The changes after a snapshot, up to another. Raises SnapshotNotFound, Unsupported."""
         with translated(self.uri):
-            return feed(self.uri, since, until, identity, lambda version: self.at(version).keeps_changes)
+            return feed(self.folder, since, until, identity, lambda version: self.at(version).keeps_changes)
 
     def version_at(self, time: dt.datetime) -> int:
         """The newest snapshot committed at or before `time`. Raises SnapshotNotFound before the first."""
@@ -139,7 +143,7 @@ class DeltaLog:
             if table is None:
                 return None
             # Anew: the wheel looks the id up in the entries, and in one that lost its text it is not.
-            check_entries(self.uri, -1, table.version())
+            self.folder.check(-1, table.version())
             if table.transaction_version(str(write_id)) is None:
                 return None
         found = next((entry for entry in self._log() if entry.write_id == str(write_id)), None)
@@ -188,7 +192,7 @@ class DeltaLog:
                 self._forget()
                 raise
         if self._table is not None and self._table.version() > self._checked:
-            check_entries(self.uri, self._checked, self._table.version())
+            self.folder.check(self._checked, self._table.version())
             self._checked = self._table.version()
         return self._table
 
@@ -196,7 +200,7 @@ class DeltaLog:
         try:
             table = DeltaTable(self.uri, storage_options=self._options)
         except TableNotFoundError:
-            if not has_entries(self.uri) and not self.started:
+            if not self.folder.has_entries() and not self.started:
                 return None
             try:  # others may have made it just now
                 table = DeltaTable(self.uri, storage_options=self._options)

@@ -6,12 +6,8 @@ and what those say is soon read. Source: https://github.com/delta-io/delta/blob/
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,9 +15,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.errors import CorruptTable
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_write import UNIQUE
+from headrace.formats.log_folder import LogFolder
 
 _STATISTICS = {"minValues": "min", "maxValues": "max", "nullCount": "null_count"}
 
@@ -52,88 +48,35 @@ class _Action(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     cdc: Any = None
 
 
-class _Checkpoint(msgspec.Struct):
-    version: int
-
-
-_ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
-_LEAST_BYTES = 2
 _ACTION = msgspec.json.Decoder(_Action)
 _COLUMNS = msgspec.json.Decoder(tuple[str, ...])
-_CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
 
-def follow(snapshot: Snapshot, uri: str) -> Snapshot | None:
+def follow(snapshot: Snapshot, folder: LogFolder) -> Snapshot | None:
     """`snapshot` brought up to the newest entry of its log; None where only the wheel can tell."""
     if snapshot.names is not None or snapshot.deleted:
         return None
     try:
         while True:
             try:
-                lines = entry_path(uri, snapshot.version + 1).read_bytes().splitlines()
+                lines = folder.entry(snapshot.version + 1).splitlines()
             except FileNotFoundError:
                 break
             actions = [_ACTION.decode(line) for line in lines if line]
-            followed = _apply(snapshot, actions, uri) if actions else None
+            followed = _apply(snapshot, actions, folder.uri) if actions else None
             if followed is None:
                 return None
             snapshot = followed
         # Entries are only ever removed behind a checkpoint: without a later one, none is missing.
-        return None if _checkpoint(uri) > snapshot.version else snapshot
+        return None if folder.checkpoint() > snapshot.version else snapshot
     except (OSError, msgspec.MsgspecError, pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
-
-
-def check_entries(uri: str, after: int, newest: int) -> None:
-    """Raises CorruptTable if an entry behind `after` and the last checkpoint is empty, as a loss of power leaves it.
-
-    The wheel takes it for a commit that changed nothing.
-    """
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
-        after = max(after, _checkpoint(uri))
-    for version in range(after + 1, newest + 1):
-        path = entry_path(uri, version)
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_size < _LEAST_BYTES:
-                raise CorruptTable(
-                    f"an entry of the log of {uri} is empty: {path.name}",
-                    hint="restore it from a copy; without one, the rows of its commit are unknown",
-                )
-
-
-def has_entries(uri: str) -> bool:
-    """Whether anything was ever committed. Raises OSError where that is not to be seen."""
-    try:
-        with os.scandir(Path(uri) / "_delta_log") as found:
-            # Whole names: a writer that is killed may leave the start of its entry beside it, as `….json#1`.
-            return any(_ENTRY.fullmatch(entry.name) for entry in found)
-    except FileNotFoundError:
-        return False
-
-
-def stamp(uri: str, version: int) -> tuple[int, int] | None:
-    """What tells an entry from another that took its place, as when a copy is restored; None if it is not there."""
-    try:
-        found = entry_path(uri, version).stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
-
-
-def entry_path(uri: str, version: int) -> Path:
-    return Path(uri) / "_delta_log" / f"{version:020d}.json"
 
 
 def data_path(uri: str, path: str) -> str:
     """Where a file of the log lies, whose path there is relative and quoted."""
     name = unquote(path)
     return name if name.startswith("/") or "://" in name else f"{uri}/{name}"
-
-
-def lost_file(files: pa.Table) -> str | None:
-    """The first of the data files that is not there; None if all are."""
-    paths: list[str] = files["path"].to_pylist()
-    return next((path for path in paths if not Path(path).exists()), None)
 
 
 def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -144,13 +87,6 @@ def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> tuple[str, ...] | N
         return _COLUMNS.decode(str(entry.get(UNIQUE)))
     except msgspec.MsgspecError:
         return None
-
-
-def _checkpoint(uri: str) -> int:
-    try:
-        return _CHECKPOINT.decode((Path(uri) / "_delta_log" / "_last_checkpoint").read_bytes()).version
-    except FileNotFoundError:
-        return -1
 
 
 def _apply(snapshot: Snapshot, actions: Sequence[_Action], uri: str) -> Snapshot | None:

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from headrace.errors import CorruptTable, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
-from headrace.formats.delta_entry import data_path, entry_path, lost_file
+from headrace.formats.delta_entry import data_path
 from headrace.formats.delta_write import UPDATED, WIDENED
 from headrace.formats.feed import Feed
+from headrace.formats.log_folder import LogFolder
 
 _ENABLED = "delta.enableChangeDataFeed"
 
@@ -51,7 +52,11 @@ def keeps_changes(configuration: Mapping[str, str | None]) -> bool:
 
 
 def feed(
-    uri: str, since: int, until: Snapshot, identity: tuple[str, ...], kept_at: Callable[[int], bool]
+    folder: LogFolder,
+    since: int,
+    until: Snapshot,
+    identity: tuple[str, ...],
+    kept_at: Callable[[int], bool],
 ) -> Feed:
     """The changes of the commits after `since`, up to the snapshot `until`.
 
@@ -62,10 +67,11 @@ def feed(
         SnapshotNotFound: a commit, or a file of it, is no longer there.
         Unsupported: a commit kept no change feed, or marked rows as deleted in their file.
     """
+    uri = folder.uri
     rows: list[dict[str, Any]] = []
     kept = None
     for version in range(since + 1, until.version + 1):
-        actions = _actions(uri, version)
+        actions = _actions(folder, version)
         properties = next((a.meta_data.configuration for a in actions if a.meta_data), None)
         if properties is not None:
             kept = keeps_changes(properties)
@@ -90,7 +96,7 @@ def feed(
         ]
     )
     files = pa.Table.from_pylist(rows, schema)
-    lost = lost_file(files)
+    lost = folder.files.lost(files["path"].to_pylist())
     if lost is not None:
         raise SnapshotNotFound(
             f"changes since snapshot {since} are no longer there: {lost} is missing",
@@ -107,16 +113,16 @@ def feed(
     )
 
 
-def _actions(uri: str, version: int) -> list[_Action]:
+def _actions(folder: LogFolder, version: int) -> list[_Action]:
     try:
-        return [_ACTION.decode(line) for line in entry_path(uri, version).read_bytes().splitlines() if line]
+        return [_ACTION.decode(line) for line in folder.entry(version).splitlines() if line]
     except FileNotFoundError:
         raise SnapshotNotFound(
-            f"the commit of snapshot {version} is no longer in the log of {uri}",
+            f"the commit of snapshot {version} is no longer in the log of {folder.uri}",
             hint="read changes since a later snapshot",
         ) from None
     except msgspec.MsgspecError as error:
-        raise CorruptTable(f"entry {version} of the log of {uri} cannot be read: {error}") from None
+        raise CorruptTable(f"entry {version} of the log of {folder.uri} cannot be read: {error}") from None
 
 
 def _changes(uri: str, version: int, actions: list[_Action], until: Snapshot) -> Iterator[dict[str, Any]]:

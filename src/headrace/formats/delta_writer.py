@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +10,12 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake import Schema as DeltaSchema
 
 from headrace.errors import Conflict
+from headrace.formats.delta_entry import data_path
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_protocol import check_partitions, check_vacuumable, check_writable
 from headrace.formats.delta_write import Write, properties
 from headrace.model.expression_sql import identifier
+from headrace.storage.files import Files
 
 COMPACTED_BYTES = 100 << 20
 """The size of the files that a compaction makes."""
@@ -37,8 +38,9 @@ _FILES = WriterProperties(
 class DeltaWriter:
     """Changes one Delta table. It keeps nothing: each write opens the table at the snapshot on which it rests."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str]) -> None:
+    def __init__(self, uri: str, storage_options: Mapping[str, str], files: Files) -> None:
         self.uri = uri
+        self._files = files
         self._options = dict(storage_options)
 
     def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
@@ -180,7 +182,10 @@ class DeltaWriter:
                 keep_versions=list(keep) or None,
             )
             # Of files that an earlier vacuum has removed it tells again, and by whole paths where it misses them.
-            return sorted(p for p in gone if (Path(self.uri, p).exists() if dry_run else p[:1] != "/"))
+            return sorted(p for p in gone if (self._is_there(p) if dry_run else p[:1] != "/"))
+
+    def _is_there(self, path: str) -> bool:
+        return self._files.fact(data_path(self.uri, path)) is not None
 
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
         tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]

@@ -20,6 +20,7 @@ from headrace.formats.checksum import crc32
 from headrace.model.dataset import DatasetFormat
 from headrace.model.stored_file import FILE_MARK, StoredFile
 from headrace.storage.failure import stored
+from headrace.storage.files import Files
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -72,7 +73,11 @@ def write_file(form: DatasetFormat, path: Path, rows: pa.Table, mark: str) -> St
         with path.open("rb") as written:
             os.fsync(written.fileno())
             size = os.fstat(written.fileno()).st_size
-        return StoredFile(str(path), rows.num_rows, size, mark, crc32(path) if form == "csv" else None)
+        checksum = None
+        if form == "csv":
+            with pa.OSFile(str(path)) as written:
+                checksum = crc32(written)
+        return StoredFile(str(path), rows.num_rows, size, mark, checksum)
 
 
 class RowsFiles:
@@ -82,6 +87,7 @@ class RowsFiles:
     checked: for numbers and times that is done without reading them.
 
     Args:
+        lake: where the files lie.
         files: with whole paths, and the sizes and rows that they were written with.
         columns: those wanted, in this order; None is all.
 
@@ -91,11 +97,13 @@ class RowsFiles:
 
     def __init__(
         self,
+        lake: Files,
         form: DatasetFormat,
         files: Sequence[StoredFile],
         schema: pa.Schema,
         columns: Sequence[str] | None,
     ) -> None:
+        self._lake = lake
         self._form = form
         self._files = files
         self._stored = schema
@@ -103,8 +111,8 @@ class RowsFiles:
         self.schema = pa.schema([schema.field(name) for name in self._columns])
 
     def table(self) -> pa.Table:
-        """All rows; those of Arrow files are mapped into memory, and numbers not read before they are used."""
-        _check_sizes(self._files)
+        """All rows; Arrow files of this machine are mapped, and of them numbers not read before they are used."""
+        self._check_sizes()
         tables = []
         for file in self._files:
             with _reading(file.path):
@@ -116,7 +124,7 @@ class RowsFiles:
 
     def batches(self, batch_bytes: int = _BATCH_BYTES) -> Iterator[pa.RecordBatch]:
         """The rows in batches of about so many bytes, with little more than one in memory."""
-        _check_sizes(self._files)
+        self._check_sizes()
         for file in self._files:
             with _reading(file.path):
                 rows = 0
@@ -128,17 +136,17 @@ class RowsFiles:
 
     def _read(self, file: StoredFile) -> pa.Table:
         if self._form == "parquet":
-            return _parquet(file).read(self._columns)
+            return self._parquet(file).read(self._columns)
         if self._form == "csv":
             nullable = pa.schema([field.with_nullable(True) for field in self.schema])
             return pa.Table.from_batches(self._csv(file), nullable)
-        rows = _arrow(file).read_all().select(self._columns)
+        rows = self._arrow(file).read_all().select(self._columns)
         rows.validate(full=True)
         return rows
 
     def _stream(self, file: StoredFile, batch_bytes: int) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
-            reader, rows = _parquet(file), _FIRST_ROWS
+            reader, rows = self._parquet(file), _FIRST_ROWS
             for group in range(reader.num_row_groups):
                 for batch in reader.iter_batches(rows, [group], self._columns):
                     rows = _rows_in(batch_bytes, batch)
@@ -146,7 +154,7 @@ class RowsFiles:
         elif self._form == "csv":
             yield from self._csv(file)
         else:
-            mapped = _arrow(file)
+            mapped = self._arrow(file)
             for number in range(mapped.num_record_batches):
                 batch = mapped.get_batch(number).select(self._columns)
                 batch.validate(full=True)
@@ -155,19 +163,50 @@ class RowsFiles:
     def _csv(self, file: StoredFile) -> Iterator[pa.RecordBatch]:
         """Block by block; where a row is longer than a block, all the rest at once."""
         path, given = file.path, 0
-        if crc32(Path(path)) != file.crc32:
-            raise CorruptTable(f"{path} is not as it was written")
+        with self._lake.open(path) as stored_file:
+            if crc32(stored_file) != file.crc32:
+                raise CorruptTable(f"{path} is not as it was written")
         try:
-            for batch in _csv(path, self._stored, self._columns, _CSV_BLOCK_BYTES):
+            for batch in _csv(self._lake.open(path), self._stored, self._columns, _CSV_BLOCK_BYTES):
                 yield batch
                 given += batch.num_rows
         except pa.ArrowInvalid:
-            size = os.stat(path).st_size
-            if size <= _CSV_BLOCK_BYTES:
+            if file.size_bytes <= _CSV_BLOCK_BYTES:
                 raise
-            for batch in _csv(path, self._stored, self._columns, min(size, _MOST_CSV_BLOCK_BYTES)):
+            block = min(file.size_bytes, _MOST_CSV_BLOCK_BYTES)
+            for batch in _csv(self._lake.open(path), self._stored, self._columns, block):
                 yield batch.slice(given)
                 given = max(0, given - batch.num_rows)
+
+    def _parquet(self, file: StoredFile) -> pq.ParquetFile:
+        import pyarrow.parquet as pq
+
+        # Not mapped: a file that grows shorter meanwhile would end the process. With this buffer it is read as fast;
+        # from elsewhere, a row group comes in few large pieces.
+        reader = pq.ParquetFile(
+            self._lake.open(file.path),
+            buffer_size=_BUFFER_BYTES,
+            pre_buffer=not self._lake.is_local,
+            page_checksum_verification=True,
+        )
+        _check_mark(file, reader.metadata.metadata)
+        return reader
+
+    def _arrow(self, file: StoredFile) -> pa.ipc.RecordBatchFileReader:
+        reader = pa.ipc.open_file(self._lake.view(file.path))
+        _check_mark(file, reader.schema.metadata)
+        return reader
+
+    def _check_sizes(self) -> None:
+        for file in self._files:
+            with stored(file.path):
+                fact = self._lake.fact(file.path)
+            if fact is None:
+                raise CorruptTable(f"{file.path} is lost: it is not there")
+            if fact.size != file.size_bytes:
+                raise CorruptTable(
+                    f"{file.path} was written with {file.size_bytes} bytes, and now has {fact.size}"
+                )
 
     def _fitted(self, rows: pa.Table) -> pa.Table:
         if rows.schema.equals(self.schema):
@@ -177,17 +216,6 @@ class RowsFiles:
             for column, field in zip(rows.columns, self.schema, strict=True)
         ]
         return pa.table(columns, schema=self.schema)
-
-
-def _check_sizes(files: Sequence[StoredFile]) -> None:
-    for file in files:
-        with stored(file.path):
-            try:
-                found = os.stat(file.path).st_size
-            except FileNotFoundError:
-                raise CorruptTable(f"{file.path} is lost: it is not there") from None
-        if found != file.size_bytes:
-            raise CorruptTable(f"{file.path} was written with {file.size_bytes} bytes, and now has {found}")
 
 
 @contextlib.contextmanager
@@ -215,25 +243,8 @@ def _check_mark(file: StoredFile, metadata: Mapping[bytes, bytes] | None) -> Non
         raise CorruptTable(f"{file.path} is not the file that was written there, but another one")
 
 
-def _parquet(file: StoredFile) -> pq.ParquetFile:
-    import pyarrow.parquet as pq
-
-    # Not mapped: a file that grows shorter meanwhile would end the process. With this buffer it is read as fast.
-    reader = pq.ParquetFile(
-        file.path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
-    )
-    _check_mark(file, reader.metadata.metadata)
-    return reader
-
-
-def _arrow(file: StoredFile) -> pa.ipc.RecordBatchFileReader:
-    reader = pa.ipc.open_file(pa.memory_map(file.path))
-    _check_mark(file, reader.schema.metadata)
-    return reader
-
-
 def _csv(
-    source: str | pa.BufferReader, schema: pa.Schema, columns: Sequence[str], block_bytes: int
+    source: pa.NativeFile, schema: pa.Schema, columns: Sequence[str], block_bytes: int
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow.csv as csv
 

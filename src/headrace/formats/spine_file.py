@@ -11,6 +11,7 @@ from headrace.errors import CorruptTable
 from headrace.formats.checksum import crc32
 from headrace.model.dataset import StoredSpine
 from headrace.storage.failure import stored
+from headrace.storage.files import Files
 
 _BATCH_ROWS = 65_536
 
@@ -26,19 +27,23 @@ def write_spine(path: Path, spine: pa.Table) -> StoredSpine:
                 writer.write_batch(batch)
         with path.open("rb") as written:
             os.fsync(written.fileno())
-            return StoredSpine(spine.num_rows, os.fstat(written.fileno()).st_size, crc32(path))
+            size = os.fstat(written.fileno()).st_size
+        with pa.OSFile(str(path)) as written:
+            return StoredSpine(spine.num_rows, size, crc32(written))
 
 
-def read_spine(path: Path, written: StoredSpine) -> pa.Table:
-    """The rows, mapped into memory. Raises CorruptTable if the file is not there, or not as it was written.
+def read_spine(files: Files, path: str, written: StoredSpine) -> pa.Table:
+    """The rows, mapped into memory where that can be.
 
-    A damaged one could end the process that believes what it says of lengths, or give other rows.
+    Raises CorruptTable if the file is not there, or not as it was written. A damaged one could end the process
+    that believes what it says of lengths, or give other rows.
     """
     try:
-        size = path.stat().st_size
-        if (size, crc32(path)) != (written.size_bytes, written.crc32):
-            raise CorruptTable(f"{path} is not as it was written")
-        with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
-            return stream.read_all()
+        with files.view(path) as file:
+            if (file.size(), crc32(file)) != (written.size_bytes, written.crc32):
+                raise CorruptTable(f"{path} is not as it was written")
+            file.seek(0)
+            with pa.ipc.open_stream(file) as stream:
+                return stream.read_all()
     except (pa.ArrowException, OSError) as error:
         raise CorruptTable(f"{path} cannot be read: {error}") from error

@@ -21,7 +21,7 @@ from headrace.errors import (
 )
 from headrace.formats.rows_file import RowsFiles
 from headrace.formats.spine_file import read_spine
-from headrace.model.dataset import DatasetDefinition, Split
+from headrace.model.dataset import DatasetDefinition, Split, StoredSpine
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
@@ -30,7 +30,7 @@ from headrace.registry.registry import Registry
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import SPINE_FILE, DatasetWriting
 from headrace.service.reading import Reader
-from headrace.storage.local import LocalStorage
+from headrace.storage.base import Storage
 
 _MOST_STREAMS = 4
 
@@ -42,7 +42,7 @@ class Datasets:
         reader: reads the feature views that they are made of.
     """
 
-    def __init__(self, project: str, registry: Registry, storage: LocalStorage, reader: Reader) -> None:
+    def __init__(self, project: str, registry: Registry, storage: Storage, reader: Reader) -> None:
         self._project = project
         self._registry = registry
         self._storage = storage
@@ -59,7 +59,7 @@ class Datasets:
             Cancelled: `writing` was cancelled. NotFound: its view or a group was deleted meanwhile.
             Conflict: a vacuum took files that it needs.
         """
-        folder = self._storage.new_folder()
+        folder = self._storage.work.new_folder()
         try:
             written = writing.run(spine, folder)
             # A vacuum asks before it begins what is needed, so that it sees this dataset, or is seen by it.
@@ -67,7 +67,7 @@ class Datasets:
                 self._check_whole(written)
                 return self._located(self._registered(written, folder, writing.view))
         finally:
-            self._storage.discard(folder)
+            self._storage.work.discard(folder)
 
     def get(self, view: str, version: int | None) -> DatasetDefinition:
         return self._located(self._registry.get_dataset(self._project, view, version))
@@ -116,7 +116,7 @@ class Datasets:
             features=tuple(name for name in dataset.features if name in columns),
             labels=tuple(name for name in dataset.labels if name in columns),
             snapshots=dataset.snapshots,
-            mapped=tuple(files) if dataset.format == "arrow" else (),
+            mapped=tuple(files) if dataset.format == "arrow" and self._storage.files.is_local else (),
         )
 
     def parts(self, prepared: Prepared) -> int:
@@ -136,14 +136,13 @@ class Datasets:
         if stored.recomputed:
             pinned = self._reader.prepare(_recomputing(dataset, split, request))
             with self._told(dataset):
-                folder = self._storage.root / dataset.location
-                kept = None if dataset.spine is None else read_spine(folder / SPINE_FILE, dataset.spine)
+                kept = None if dataset.spine is None else self._spine(dataset, dataset.spine)
             return RecomputedRows(self._reader.run(pinned, kept), schema)
         if not 0 <= part < parts <= _MOST_STREAMS:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
         files = self._files(dataset, split)
         share = files[len(files) * part // parts : len(files) * (part + 1) // parts]
-        rows = RowsFiles(dataset.format, share, schema, _columns(dataset, stored))
+        rows = RowsFiles(self._storage.files, dataset.format, share, schema, _columns(dataset, stored))
         return StoredRows(self._reader.calls, rows, request.limit, lambda: self._told(dataset))
 
     def explain(self, request: ReadRequest) -> str:
@@ -173,13 +172,17 @@ class Datasets:
 
     def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[StoredFile]:
         """With whole paths."""
-        folder = self._storage.root / dataset.location
+        folder = self._storage.uri(dataset.location)
         return [
-            msgspec.structs.replace(file, path=str(folder / file.path))
+            msgspec.structs.replace(file, path=f"{folder}/{file.path}")
             for one in dataset.splits
             if split in (None, one)
             for file in one.files
         ]
+
+    def _spine(self, dataset: DatasetDefinition, written: StoredSpine) -> pa.Table:
+        path = f"{self._storage.uri(dataset.location)}/{SPINE_FILE}"
+        return read_spine(self._storage.files, path, written)
 
     def _registered(
         self, written: DatasetDefinition, folder: Path, view: ViewDefinition
@@ -217,7 +220,7 @@ class Datasets:
 
     def _located(self, dataset: DatasetDefinition) -> DatasetDefinition:
         """With where it lies in full."""
-        return msgspec.structs.replace(dataset, location=self._storage.uri(dataset.location))
+        return msgspec.structs.replace(dataset, location=self._storage.shown(dataset.location))
 
 
 def _stored(request: ReadRequest) -> StoredRead:

@@ -62,7 +62,7 @@ class ProjectStore:
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
         self._sql = SqlReader(self._reader)
-        self._statistics = StatisticsReader(self._reader, store.storage.statistics)
+        self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(project, store.registry, store.storage, self._reader)
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
@@ -282,7 +282,7 @@ class ProjectStore:
     def _write(self, ref: str, act: Callable[[Writer], Commit]) -> Commit:
         definition, log = self._table(*parse_reference(ref))
         try:
-            commit = act(Writer(definition, log, self._store.engine, self._store.storage))
+            commit = act(Writer(definition, log, self._store.engine, self._store.storage.work))
             self._keep_in_mind(definition, log)
             return commit
         finally:

@@ -100,7 +100,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     ) -> None:
         with _answering(context) as project:
             command = _decode(descriptor.command, protocol.ReadCommand)
-            spool = self._store.storage.spool()
+            spool = self._store.storage.work.spool()
             try:
                 with _arrow("the spine"):
                     _check_text(reader.schema)
@@ -149,7 +149,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         rows: pa.RecordBatchReader,
     ) -> DatasetDefinition:
         """Stopped if the caller goes away: nobody would know of the dataset."""
-        store, spool = self._project(project), self._store.storage.spool()
+        store, spool = self._project(project), self._store.storage.work.spool()
         try:
             writing = store.start_dataset(asked)
             for batch in rows:

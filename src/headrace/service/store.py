@@ -28,7 +28,7 @@ class Store:
     """Opens the parts that `config` names. Close it after use; the end of the program closes it, too."""
 
     def __init__(self, config: StoreConfig) -> None:
-        self.storage = LocalStorage(config.root)
+        self.storage = LocalStorage(config.root, dict(config.storage_options))
         self._registry = Registry.open(config.registry)
         if config.registry != config.own_registry:
             config.foreign_registry.write_text(f"{self._registry.address}\n")
@@ -36,10 +36,9 @@ class Store:
             self.storage.settle(self._registry.address, self._registry.is_location)
         self.calls = Calls()
         self.engine = Engine(
-            memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.spill
+            memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.work.spill
         )
         self.keys = KeyIndex(self.engine)
-        self._options = dict(config.storage_options)
         self._logs: Kept[DeltaLog] = Kept(_KEPT_LOGS)
         self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
         self._lock = threading.Lock()
@@ -52,7 +51,7 @@ class Store:
         with self._lock:
             log = self._logs.get(location)
             if log is None:
-                log = DeltaLog(self.storage.uri(location), self._options)
+                log = DeltaLog(self.storage.uri(location), self.storage.options, self.storage.files)
                 self._logs.put(location, log)
             log.started |= definition.started
             return log

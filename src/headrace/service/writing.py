@@ -26,7 +26,7 @@ from headrace.service.evolution import evolved, widened
 from headrace.service.ingest import Intake, check_key_frame, duplicate_problem, refuse
 from headrace.service.overwriting import Overwriting
 from headrace.service.upserting import Upserting
-from headrace.storage.local import LocalStorage
+from headrace.storage.workspace import Workspace
 
 _ATTEMPTS = 20
 _INCOMING = "__headrace_incoming"
@@ -35,13 +35,11 @@ _INCOMING = "__headrace_incoming"
 class Writer:
     """Writes to the table of one feature group."""
 
-    def __init__(
-        self, definition: GroupDefinition, log: DeltaLog, engine: Engine, storage: LocalStorage
-    ) -> None:
+    def __init__(self, definition: GroupDefinition, log: DeltaLog, engine: Engine, work: Workspace) -> None:
         self._definition = definition
         self._log = log
         self._engine = engine
-        self._storage = storage
+        self._work = work
 
     def insert(
         self, rows: pa.RecordBatchReader, mode: InsertMode, condition: Condition | None, write_id: WriteId
@@ -55,7 +53,7 @@ class Writer:
         stored = None if snapshot is None else snapshot.schema
         intake = Intake(self._definition, stored, rows.schema, now)
         # All of them, before the wheel is called: it waits for rows in threads that all writes of a process share.
-        spool = self._storage.spool()
+        spool = self._work.spool()
         try:
             for batch in rows:
                 if batch.num_rows:
@@ -153,7 +151,7 @@ class Writer:
             if snapshot is None:
                 return self._start(table, write_id, unique=True) if table.num_rows else nothing(-1)
             self._check_columns(snapshot, table)
-            spool = self._storage.spool()
+            spool = self._work.spool()
             try:
                 with self._engine.session() as session:
                     overwriting.check(session)
@@ -201,7 +199,7 @@ class Writer:
         names = ", ".join(map(identifier, columns))
         where = condition_sql(condition, lambda ref: identifier(ref.name))
         relation = snapshot.relation(snapshot.prune([condition]))
-        spool = self._storage.spool()
+        spool = self._work.spool()
         try:
             with self._engine.session() as session, translated():
                 found = session.stream(f"SELECT DISTINCT {names} FROM {relation} WHERE {where}", BATCH_ROWS)
@@ -261,7 +259,7 @@ class Writer:
         write.widened = True
         relation = dataclasses.replace(snapshot, schema=schema).relation()
         names = ", ".join(map(identifier, schema.names))
-        spool = self._storage.spool()
+        spool = self._work.spool()
         try:
             with self._engine.session() as session, translated():
                 for batch in session.stream(f"SELECT {names} FROM {relation}", BATCH_ROWS):

@@ -1,0 +1,78 @@
+"""The folder of a Delta table's log, looked into without the wheel.
+
+Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import msgspec
+
+from headrace.errors import CorruptTable
+from headrace.storage.files import Files
+
+_ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
+_LEAST_BYTES = 2
+
+
+class _Checkpoint(msgspec.Struct):
+    version: int
+
+
+_CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
+
+
+class LogFolder:
+    """That of the table at `uri`."""
+
+    def __init__(self, uri: str, files: Files) -> None:
+        self.uri = uri
+        self.files = files
+
+    def entry(self, version: int) -> bytes:
+        """What a commit says. Raises FileNotFoundError."""
+        return self.files.read(self._path(_name(version)))
+
+    def has_entries(self) -> bool:
+        """Whether anything was ever committed. Raises OSError where that is not to be seen."""
+        # Whole names: a writer that is killed may leave the start of its entry beside it, as `….json#1`.
+        return any(_ENTRY.fullmatch(name) for name in self.files.names(f"{self.uri}/_delta_log"))
+
+    def check(self, after: int, newest: int) -> None:
+        """Raises CorruptTable if an entry behind `after` and the last checkpoint is empty, as a power cut leaves it.
+
+        The wheel takes it for a commit that changed nothing.
+        """
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            after = max(after, self.checkpoint())
+        for version in range(after + 1, newest + 1):
+            fact = self.files.fact(self._path(_name(version)))
+            if fact is not None and fact.size < _LEAST_BYTES:
+                raise CorruptTable(
+                    f"an entry of the log of {self.uri} is empty: {_name(version)}",
+                    hint="restore it from a copy; without one, the rows of its commit are unknown",
+                )
+
+    def stamp(self, version: int) -> tuple[int, ...] | None:
+        """What tells an entry from another that took its place, as when a copy is restored; None if it is not there."""
+        try:
+            fact = self.files.fact(self._path(_name(version)))
+        except OSError:
+            return None
+        return None if fact is None else fact.stamp
+
+    def checkpoint(self) -> int:
+        """The version of the last checkpoint; -1 if there is none."""
+        try:
+            return _CHECKPOINT.decode(self.files.read(self._path("_last_checkpoint"))).version
+        except FileNotFoundError:
+            return -1
+
+    def _path(self, name: str) -> str:
+        return f"{self.uri}/_delta_log/{name}"
+
+
+def _name(version: int) -> str:
+    return f"{version:020d}.json"

@@ -1,0 +1,73 @@
+"""Where the tables of a store lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from headrace.storage.files import Files
+from headrace.storage.workspace import Workspace
+
+
+class Storage(Protocol):
+    """Tables by their locations: `<project>/<group>-<unique>` under the store's root, or whole paths of others' tables.
+
+    Raises:
+        Unavailable, LimitExceeded, PermissionDenied: the storage cannot be used.
+    """
+
+    @property
+    def files(self) -> Files:
+        """Those of the tables, by the paths that `uri` begins."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What the Delta library is told of the storage."""
+        ...
+
+    @property
+    def work(self) -> Workspace: ...
+
+    def new_location(self, project: str, name: str) -> str:
+        """A location that no table has had: what is left of a deleted one is never taken for the new."""
+        ...
+
+    def uri(self, location: str) -> str:
+        """Where a table is for the Delta library."""
+        ...
+
+    def shown(self, location: str) -> str:
+        """Where a table is for people."""
+        ...
+
+    def given_location(self, location: str) -> str:
+        """A table that a user names, outside the store's own. Raises InvalidArgument."""
+        ...
+
+    def move(self, folder: Path, location: str) -> None:
+        """Put a folder of the workspace where it belongs."""
+        ...
+
+    def remove(self, location: str) -> None:
+        """Remove a table, or what there is of it."""
+        ...
+
+    def registering(self, location: str, registry: str) -> AbstractContextManager[None]:
+        """Within, a folder is moved to a location that the registry does not know, and is told to it."""
+        ...
+
+    def settle(self, registry: str, is_known: Callable[[str], bool]) -> None:
+        """Remove what killed processes had moved, and not told to this registry: what it does not know."""
+        ...
+
+    def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:
+        """Within, nobody holds one of these tables `alone`, in any process; with it, nobody else holds it at all.
+
+        Waits for the others.
+        """
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,88 @@
+"""Files by their whole paths, wherever they lie."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+
+class Fact(NamedTuple):
+    """What is known of a file without reading it.
+
+    Args:
+        size: bytes.
+        stamp: tells the file from another that took its place, as when a copy is restored.
+    """
+
+    size: int
+    stamp: tuple[int, ...]
+
+
+class Files(Protocol):
+    """Reads and removes files.
+
+    Raises:
+        FileNotFoundError: one is not there. OSError: it cannot be read.
+    """
+
+    @property
+    def is_local(self) -> bool:
+        """Whether any program on this machine finds the files under their paths."""
+        ...
+
+    def fact(self, path: str) -> Fact | None:
+        """None where no file is."""
+        ...
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder, in no order; nothing where there is none."""
+        ...
+
+    def read(self, path: str) -> bytes: ...
+
+    def open(self, path: str) -> pa.NativeFile:
+        """The file, for reads from anywhere in it."""
+        ...
+
+    def view(self, path: str) -> pa.NativeFile:
+        """As `open`; mapped into memory where that can be."""
+        ...
+
+    def lost(self, paths: Sequence[str]) -> str | None:
+        """The first of these files that is not there; None if all are."""
+        ...
+
+
+class LocalFiles:
+    """Those of this machine."""
+
+    is_local = True
+
+    def fact(self, path: str) -> Fact | None:
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            return None
+        return Fact(found.st_size, (found.st_ino, found.st_mtime_ns))
+
+    def names(self, folder: str) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return os.listdir(folder)
+        return []
+
+    def read(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def open(self, path: str) -> pa.NativeFile:
+        return pa.OSFile(path)
+
+    def view(self, path: str) -> pa.NativeFile:
+        return pa.memory_map(path)
+
+    def lost(self, paths: Sequence[str]) -> str | None:
+        return next((path for path in paths if not os.path.exists(path)), None)

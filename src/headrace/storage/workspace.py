@@ -1,0 +1,65 @@
+"""What a store needs of this machine's disk, wherever its tables lie."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from headrace.storage.failure import stored
+from headrace.storage.kept_tables import KeptTables
+from headrace.storage.notes import Notes
+from headrace.storage.scratch import Scratch
+from headrace.storage.spool import Room, Spool
+
+# Four calls with as much as one may hold, or hundreds of small ones; a service of a few GB has it to spare beside what
+# its queries take.
+_SPOOLED_BYTES = 256 << 20
+
+
+class Workspace:
+    """A folder of Headrace's own, made if it is missing.
+
+    Raises:
+        Unavailable, LimitExceeded, PermissionDenied: the folder cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._room = Room(_SPOOLED_BYTES)
+        with stored(str(folder)):
+            self._scratch = Scratch(folder)
+
+    @property
+    def statistics(self) -> KeptTables:
+        """Statistics of snapshots."""
+        return KeptTables(self._folder / "statistics")
+
+    @property
+    def unregistered(self) -> Notes:
+        """Folders that are in their place, and that the registry may not know yet."""
+        return Notes(self._folder / "unregistered")
+
+    @property
+    def spill(self) -> Path:
+        """Where the query engine may put what does not fit into memory."""
+        return self._scratch.path / "spill"
+
+    def new_path(self) -> Path:
+        """A path that nothing has had; what a killed process leaves there is removed by the next."""
+        return self._scratch.new_path()
+
+    def new_folder(self) -> Path:
+        folder = self.new_path()
+        with stored(str(folder)):
+            folder.mkdir()
+        return folder
+
+    def discard(self, folder: Path) -> None:
+        """Remove what is left of a folder."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def spool(self) -> Spool:
+        return Spool(self._scratch.new_path(".arrow"), self._room)
+
+    def close(self) -> None:
+        self._scratch.close()
