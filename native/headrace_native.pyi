@@ -1,0 +1,59 @@
+"""The native part of Headrace: a tunnel to the NameNodes of HDFS and HopsFS."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Literal, final
+
+class CertificateError(Exception):
+    """A file of certificates or keys cannot be used: the message names it, and tells what to do."""
+
+    file: str
+
+@final
+class Tunnel:
+    """A port on 127.0.0.1 through which this process, and no other, reaches the active NameNode.
+
+    With `ca`, the connections to the NameNodes are TLS 1.2 or 1.3, mutual if `cert` and `key` are given; all three
+    are PEM files, read again for each connection. Without it they are plain TCP.
+
+    A NameNode that does not answer within `answer_timeout` seconds is left for the next one. A call that has no
+    answer after `outage_timeout` seconds fails at its client with the reason.
+    """
+
+    def __new__(
+        cls,
+        namenodes: Sequence[str],
+        *,
+        ca: str | PathLike[str] | None = None,
+        cert: str | PathLike[str] | None = None,
+        key: str | PathLike[str] | None = None,
+        server_name: str | None = None,
+        verify: Literal["full", "chain"] = "full",
+        connect_timeout: float = 10.0,
+        answer_timeout: float = 30.0,
+        outage_timeout: float = 90.0,
+    ) -> Tunnel:
+        """Raises `CertificateError`, and `ValueError` for anything else that makes no sense.
+
+        `namenodes` are written `host:port`. `server_name` is expected in their certificates instead of the host's
+        name; with `verify="chain"` no name is.
+        """
+
+    @property
+    def port(self) -> int: ...
+    @property
+    def secure(self) -> bool:
+        """Whether it speaks TLS to the NameNodes."""
+
+    @property
+    def failure(self) -> str | None:
+        """What last kept it from an answer: which NameNode, and why."""
+
+    @property
+    def failure_kind(self) -> Literal["certificate", "refused", "unreachable", "timeout", "standby"] | None:
+        """The kind of `failure`: a certificate was not taken by one side; the other end speaks something else; no
+        connection; no answer; no active NameNode."""
+
+    def forget_failure(self) -> None: ...
+    def close(self) -> None:
+        """End every connection, at once. Closing twice does nothing."""

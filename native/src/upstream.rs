@@ -1,0 +1,296 @@
+//! The way to the NameNodes: dialling, which of them to ask, and what last went wrong.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustls::{AlertDescription, CertificateError, Error};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::tls::Tls;
+
+/// How long to wait, for what.
+pub struct Patience {
+    /// For a connection, and then for its TLS handshake.
+    pub connect: Duration,
+    /// For any answer of a NameNode that was asked something.
+    pub answer: Duration,
+    /// For one call in all, over whatever NameNodes and connections.
+    pub outage: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct NameNode {
+    host: String,
+    port: u16,
+}
+
+impl FromStr for NameNode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let split = text.rsplit_once(':').and_then(|(host, port)| {
+            let host = host
+                .strip_prefix('[')
+                .and_then(|host| host.strip_suffix(']'))
+                .unwrap_or(host);
+            Some((host, port.parse().ok().filter(|port| *port > 0)?))
+        });
+        match split {
+            Some((host, port)) if !host.is_empty() => Ok(Self {
+                host: host.into(),
+                port,
+            }),
+            _ => Err(format!(
+                "{text:?} is no NameNode: write it as host:port, such as nn1.example.com:8020"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for NameNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// What kept the tunnel from an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// One side does not take the other's certificate.
+    Certificate,
+    /// It answers, but does not speak what the tunnel speaks.
+    Refused,
+    /// No connection, or one that was lost.
+    Unreachable,
+    /// A connection, but no answer.
+    Timeout,
+    /// It answers that it serves no calls: as standby, or as it starts.
+    Standby,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Certificate => "certificate",
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+            Self::Standby => "standby",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub kind: Kind,
+    pub text: String,
+}
+
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+pub struct Upstream {
+    namenodes: Vec<NameNode>,
+    tls: Option<Tls>,
+    pub patience: Patience,
+    preferred: AtomicUsize,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl Upstream {
+    /// `namenodes` holds one at least.
+    pub fn new(namenodes: Vec<NameNode>, tls: Option<Tls>, patience: Patience) -> Self {
+        Self {
+            namenodes,
+            tls,
+            patience,
+            preferred: AtomicUsize::new(0),
+            failure: Mutex::new(None),
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.namenodes.len()
+    }
+
+    pub fn secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The number of the NameNode that answered last as the active one.
+    pub fn preferred(&self) -> usize {
+        self.preferred.load(Ordering::Relaxed)
+    }
+
+    pub fn prefer(&self, number: usize) {
+        self.preferred.store(number, Ordering::Relaxed);
+    }
+
+    pub fn failure(&self) -> Option<Failure> {
+        self.last().clone()
+    }
+
+    pub fn forget(&self) {
+        *self.last() = None;
+    }
+
+    /// Notes what the NameNode of this number last did wrong.
+    pub fn note(&self, number: usize, kind: Kind, what: impl fmt::Display) -> Failure {
+        let failure = Failure {
+            kind,
+            text: format!("NameNode {} {what}", self.namenodes[number]),
+        };
+        *self.last() = Some(failure.clone());
+        failure
+    }
+
+    /// Notes what a connection ended with.
+    pub fn note_lost(&self, number: usize, error: &io::Error) -> Failure {
+        let (kind, what) = explain(error);
+        self.note(number, kind, what)
+    }
+
+    pub async fn dial(&self, number: usize) -> Result<Box<dyn Stream>, Failure> {
+        let NameNode { host, port } = &self.namenodes[number];
+        let within = self.patience.connect;
+        let seconds = within.as_secs_f64();
+        let socket = match timeout(within, TcpStream::connect((host.as_str(), *port))).await {
+            Ok(Ok(socket)) => socket,
+            Ok(Err(error)) => {
+                return Err(self.note(
+                    number,
+                    Kind::Unreachable,
+                    format_args!("cannot be reached: {error}"),
+                ));
+            }
+            Err(_) => {
+                let what = format_args!("took no connection within {seconds} s");
+                return Err(self.note(number, Kind::Timeout, what));
+            }
+        };
+        prepare(&socket);
+        let Some(tls) = &self.tls else {
+            return Ok(Box::new(socket));
+        };
+        let name = tls.name(host).map_err(|error| {
+            self.note(
+                number,
+                Kind::Certificate,
+                format_args!("has no name that a certificate can be for: {error}"),
+            )
+        })?;
+        match timeout(within, TlsConnector::from(tls.current()).connect(name, socket)).await {
+            Ok(Ok(stream)) => Ok(Box::new(stream)),
+            Ok(Err(error)) if tls_error(&error).is_none() => Err(self.note(
+                number,
+                Kind::Refused,
+                format_args!("ended the connection during the TLS handshake ({error}): it may not speak TLS, or not take our certificate"),
+            )),
+            Ok(Err(error)) => Err(self.note_lost(number, &error)),
+            Err(_) => {
+                let what = format_args!("did not finish the TLS handshake within {seconds} s: it may not speak TLS");
+                Err(self.note(number, Kind::Timeout, what))
+            }
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends at once, and notices a peer that is gone without a word.
+pub fn prepare(socket: &TcpStream) {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(30))
+        .with_interval(Duration::from_secs(10));
+    // A socket that does not take the options still works.
+    let _ = socket.set_nodelay(true);
+    let _ = SockRef::from(socket).set_tcp_keepalive(&keepalive);
+}
+
+fn tls_error(error: &io::Error) -> Option<&Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+fn explain(error: &io::Error) -> (Kind, String) {
+    let Some(tls) = tls_error(error) else {
+        return match error.kind() {
+            io::ErrorKind::UnexpectedEof => (Kind::Unreachable, "closed the connection".into()),
+            _ => (Kind::Unreachable, format!("lost the connection: {error}")),
+        };
+    };
+    match tls {
+        Error::AlertReceived(alert) if is_about_certificates(*alert) => (
+            Kind::Certificate,
+            format!("refused our certificate with the TLS alert {alert:?}"),
+        ),
+        Error::AlertReceived(alert) => (Kind::Refused, format!("ended TLS with the alert {alert:?}")),
+        Error::InvalidCertificate(error) => (Kind::Certificate, distrust(error)),
+        Error::InvalidMessage(_) => (Kind::Refused, "does not speak TLS on this port".into()),
+        Error::PeerIncompatible(error) => (
+            Kind::Refused,
+            format!("speaks no TLS that we speak (1.2 or 1.3): {error:?}"),
+        ),
+        error => (Kind::Refused, format!("broke TLS: {error}")),
+    }
+}
+
+fn is_about_certificates(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::NoCertificate
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::CertificateRequired
+    )
+}
+
+fn distrust(error: &CertificateError) -> String {
+    match error {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
+            "shows a certificate for another name ({error}): set server_name to a name that it is for, or verify=\"chain\""
+        ),
+        CertificateError::UnknownIssuer => "shows a certificate that the given CA did not issue".into(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("shows a certificate that has expired: {error}")
+        }
+        error => format!("shows a certificate that we do not take: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namenodes_are_read_and_written_alike() {
+        for text in ["nn1:8020", "10.0.0.1:9000", "[::1]:8020"] {
+            assert_eq!(text.parse::<NameNode>().unwrap().to_string(), text);
+        }
+        for text in ["", "nn1", ":8020", "nn1:", "nn1:0", "nn1:70000", "hdfs://nn1"] {
+            assert!(
+                text.parse::<NameNode>().unwrap_err().contains("host:port"),
+                "{text}"
+            );
+        }
+    }
+}
