@@ -1,4 +1,5 @@
-# Needs Python 3.11+ and make; what runs Spark also needs Java 17 and Maven. `make` alone lists the commands.
+# Needs Python 3.11+ and make; what runs Spark also needs Java 17 and Maven, and the native part needs Rust.
+# `make` alone lists the commands.
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
@@ -8,6 +9,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/python -m uv
 SYNC := $(UV) sync --quiet --frozen --inexact
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+NATIVE := native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
@@ -19,10 +21,10 @@ export UV_SYSTEM_CERTS := 1
 unexport VIRTUAL_ENV UV_PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all soak lint format dist check-dist bench testdata clean
+.PHONY: help setup native demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/.synced ## create .venv with the locked dependencies; every other command does this first
 	@:
@@ -46,6 +48,18 @@ $(VENV)/.synced-bench: $(VENV)/.synced
 	@$(SYNC) --group bench
 	@touch $@
 
+native: $(VENV)/.synced-native ## build the native part, and install it in .venv
+	@:
+
+$(VENV)/.synced-native: $(wildcard native/src/*.rs) $(NATIVE) $(VENV)/.synced
+	@command -v cargo >/dev/null || { echo "the native part needs Rust 1.88 or newer: https://rustup.rs" >&2; exit 1; }
+	@echo "building the native part"
+	@rm -rf native/target/wheels
+	@$(BIN)/maturin build --quiet --release --locked --manifest-path native/Cargo.toml --interpreter $(BIN)/python \
+		--out native/target/wheels
+	@$(UV) pip install --quiet --offline --no-deps --reinstall --python $(BIN)/python native/target/wheels/*.whl
+	@touch $@
+
 # PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
 # Headrace, and what it needs, is what stands in .venv.
 $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml $(VENV)/.uv-$(UV_VERSION)
@@ -67,7 +81,10 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 test: setup ## the tests that need nothing but Python (minutes)
 	$(PYTEST) -n 3 -m "not slow"
 
-test-all: test $(VENV)/.synced-bench $(SPARK_READY) ## make test, then the slow tests, with Spark
+test-native: ## the native part's own tests
+	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
+
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(SPARK_READY) ## make test, then the slow tests, with Spark
 	$(PYTEST) -m slow --dist loadscope
 
 soak: setup ## the point-in-time property tests with thousands of examples each
@@ -79,6 +96,10 @@ lint: setup ## style, types, the direction of imports, the lock file
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports --no-logo
 	$(UV) lock --check --offline --quiet
+
+lint-native: ## style and lints of the native part
+	cargo fmt --check --manifest-path native/Cargo.toml
+	cargo clippy --quiet --locked --all-targets --manifest-path native/Cargo.toml -- -D warnings
 
 format: setup ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix-only
@@ -98,5 +119,5 @@ testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
 
 clean: ## remove .venv, .spark, dist/ and the caches
-	rm -rf $(VENV) $(SPARK) dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(SPARK) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
