@@ -1,4 +1,4 @@
-# Needs Python 3.11+ and make; what runs Spark also needs Java 17 and Maven, and the native part needs Rust.
+# Needs Python 3.11+ and make; what runs Spark and Hadoop also needs Java 17 and Maven, and the native part Rust.
 # `make` alone lists the commands.
 
 PYTHON ?= python3
@@ -13,6 +13,8 @@ NATIVE := native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headr
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
+HADOOP := .hadoop
+SERVERS_READY := $(HADOOP)/.ready
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -74,6 +76,16 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 		>$$($(SPARK)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headrace.pth
 	@touch $@
 
+# Hadoop's daemons look for the folders of their web pages, which its jars have not, on the classpath.
+$(HADOOP)/.ready: tests/servers/hadoop/pom.xml
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Hadoop needs Java 17 and Maven" >&2; exit 1; }
+	@echo "installing Hadoop in $(HADOOP)"
+	@rm -rf $(HADOOP)
+	@mvn --quiet --batch-mode --strict-checksums --file $< \
+		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(HADOOP)/jars
+	@mkdir -p $(HADOOP)/classes/webapps/hdfs $(HADOOP)/classes/webapps/datanode
+	@touch $@
+
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
 	$(BIN)/headrace demo
 
@@ -84,7 +96,7 @@ test: setup ## the tests that need nothing but Python (minutes)
 test-native: ## the native part's own tests
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(SPARK_READY) ## make test, then the slow tests, with Spark
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(SPARK_READY) $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 
 soak: setup ## the point-in-time property tests with thousands of examples each
@@ -118,6 +130,6 @@ bench: $(VENV)/.synced-bench ## the measurements: make bench WORKLOAD=name
 testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
 
-clean: ## remove .venv, .spark, dist/ and the caches
-	rm -rf $(VENV) $(SPARK) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+clean: ## remove .venv, .spark, the servers, dist/ and the caches
+	rm -rf $(VENV) $(SPARK) $(HADOOP) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

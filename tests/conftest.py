@@ -80,19 +80,21 @@ def start_server(root: Path, log: Path, *arguments: str, listen: str = "grpc://1
     return Server(process, root, json.loads(line)["listening"], log)
 
 
-class _ByVersionOfSpark(LoadScopeScheduling):
-    """Gives all tests of one version of Spark, which their names tell, to one worker: it is started once.
+class _ByServer(LoadScopeScheduling):
+    """Gives all tests of one version of Spark, and all of one file about a server, to one worker: it starts once.
 
     The groups that xdist knows by marks do not come through with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         version = re.search(r"/spark/.*\[(?P<version>[0-9]\.[0-9])", nodeid)
-        return nodeid if version is None else version["version"]
+        if version is not None:
+            return version["version"]
+        return nodeid.split("::")[0] if "/servers/" in nodeid else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    return _ByVersionOfSpark(config, log) if config.getoption("dist") == "loadscope" else None
+    return _ByServer(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.fixture(scope="session")
