@@ -15,14 +15,15 @@ _DAY = dt.timedelta(days=1)
 
 
 class Authority:
-    """Writes certificates and keys into `folder`: its own is `<name>.pem`."""
+    """Writes certificates and keys into `folder`: its own is `<name>.pem`, signed by itself or by one above."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, above: Authority | None = None) -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         now = dt.datetime.now(dt.UTC)
-        own = self._certificate(self._name, self._key, (), now - _DAY, now + _DAY, authority=True)
+        signs = above or self
+        own = signs._certificate(self._name, self._key, (), now - _DAY, now + _DAY, authority=True)
         self.cert = folder / f"{name}.pem"
         self.cert.write_bytes(own)
 
