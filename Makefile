@@ -14,7 +14,8 @@ SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
 HADOOP := .hadoop
-SERVERS_READY := $(HADOOP)/.ready
+HOPS := .hops
+SERVERS_READY := $(HADOOP)/.ready $(HOPS)/.ready
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -86,6 +87,14 @@ $(HADOOP)/.ready: tests/servers/hadoop/pom.xml
 	@mkdir -p $(HADOOP)/classes/webapps/hdfs $(HADOOP)/classes/webapps/datanode
 	@touch $@
 
+# HopsFS's own client installs itself as deltalake, so it cannot be in .venv.
+$(HOPS)/.ready: tests/servers/hops/requirements.txt $(VENV)/.uv-$(UV_VERSION)
+	@echo "installing hops-deltalake in $(HOPS)"
+	@rm -rf $(HOPS)
+	@$(BIN)/python -m venv --without-pip $(HOPS)
+	@$(UV) pip install --quiet --only-binary :all: --python $(HOPS)/bin/python --require-hashes --requirement $<
+	@touch $@
+
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
 	$(BIN)/headrace demo
 
@@ -131,5 +140,6 @@ testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
 
 clean: ## remove .venv, .spark, the servers, dist/ and the caches
-	rm -rf $(VENV) $(SPARK) $(HADOOP) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(SPARK) $(HADOOP) $(HOPS) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache \
+		.import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
