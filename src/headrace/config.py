@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -14,6 +15,10 @@ from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSErro
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
+WORK_VARIABLE = "HEADRACE_WORK"
+
+REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
+"""Those of the storages that a store can lie in, beside folders of this machine."""
 
 _HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
 # What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
@@ -89,27 +94,35 @@ class StoreConfig:
     """An embedded store, or the store behind a service.
 
     Args:
-        root: the folder that holds the tables.
+        root: what holds the tables: a folder from / on, or a URI.
         registry: SQLAlchemy URL of the registry.
+        work: a folder of this machine for what a store needs beside its tables.
         memory_limit: what the query engine may hold in memory, such as "4GB"; None is 80 % of the machine's.
         threads: threads of the query engine; None is the machine's processors.
+        storage_options: what the storage is told, by its own keys.
+        tls: certificates for the storage.
+        hadoop_conf_dir: the folder of Hadoop's configuration.
     """
 
-    root: Path
+    root: str
     registry: str
+    work: Path
     memory_limit: str | None = None
     threads: int | None = None
     storage_options: tuple[tuple[str, str], ...] = ()
+    tls: TLS | None = None
+    hadoop_conf_dir: Path | None = None
 
     @property
-    def own_registry(self) -> str:
-        """The URL of the registry in the store's folder."""
-        return _sqlite(_registry_file(self.root))
+    def is_local(self) -> bool:
+        """Whether the tables are in folders of this machine."""
+        return not is_remote(self.root)
 
     @property
-    def foreign_registry(self) -> Path:
-        """The file that says where the registry is, for a store whose registry is not in its folder."""
-        return self.root / ".headrace" / "registry"
+    def note(self) -> Path | None:
+        """The file of a local store that says where its registry is, where that is not in its folder."""
+        own = self.is_local and self.registry == _sqlite(_registry_file(Path(self.root)))
+        return None if own or not self.is_local else _note(Path(self.root))
 
 
 def store_config(
@@ -119,14 +132,20 @@ def store_config(
     memory_limit: str | None = None,
     threads: int | None = None,
     storage_options: dict[str, str] | None = None,
+    tls: TLS | None = None,
 ) -> StoreConfig:
-    """Settings for a store at a local folder, which is created.
+    """Settings for a store at a URI, or at a local folder, which is created.
 
     Raises:
         InvalidArgument: a root elsewhere with no registry named, or a folder that cannot be made.
         PermissionDenied: a folder that others do not let be made.
         Unavailable: the registry was there and is not.
     """
+    options = _checked_options(storage_options)
+    if is_remote(target):
+        return _remote_config(target, registry, memory_limit, threads, options, tls)
+    if tls is not None:
+        raise InvalidArgument("tls is for services and hopsfs://, and this store is in a local folder")
     root = _local_root(target)
     is_new = not (root / ".headrace").is_dir()
     try:
@@ -138,11 +157,11 @@ def store_config(
     named = registry or default_registry()
     file = _registry_file(root)
     config = StoreConfig(
-        root, named or _sqlite(file), memory_limit, threads, tuple(sorted((storage_options or {}).items()))
+        str(root), named or _sqlite(file), root / ".headrace", memory_limit, threads, options
     )
-    if named is None and config.foreign_registry.exists() and not file.exists():
+    if named is None and _note(root).exists() and not file.exists():
         raise InvalidArgument(
-            f"the registry of {root} is at {config.foreign_registry.read_text().strip()}, and none was named",
+            f"the registry of {root} is at {_note(root).read_text().strip()}, and none was named",
             hint=f"give registry=, or set {REGISTRY_VARIABLE}",
         )
     if named is None and not is_new and _is_lost(file) and any(root.glob("*/*/_delta_log")):
@@ -151,6 +170,65 @@ def store_config(
             hint="bring it back from a copy; without one, read the tables with another Delta library",
         )
     return config
+
+
+def is_remote(target: str) -> bool:
+    """Whether a store lies in a storage that is reached by a URI."""
+    scheme, colons, _ = target.partition("://")
+    return bool(colons) and scheme.lower() in REMOTE_SCHEMES
+
+
+def _remote_config(
+    target: str,
+    registry: str | None,
+    memory_limit: str | None,
+    threads: int | None,
+    options: tuple[tuple[str, str], ...],
+    tls: TLS | None,
+) -> StoreConfig:
+    scheme, _, rest = target.rstrip("/").partition("://")
+    root = f"{scheme.lower()}://{rest}"
+    authority, *parts = rest.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise InvalidArgument(f"{target!r} holds a folder without a name of its own")
+    if "@" in authority and scheme.lower() not in ("abfs", "abfss"):
+        raise InvalidArgument(f"{scheme}://…@… names a user", hint="give keys by storage_options")
+    check_folder("/".join(parts))
+    named = registry or default_registry()
+    if named is None:
+        raise InvalidArgument(
+            f"a store at {root} needs a registry, which is a database",
+            hint=f"give registry=, such as postgresql://user@host/database, or set {REGISTRY_VARIABLE}",
+        )
+    work = _work_folder() / hashlib.sha256(root.encode()).hexdigest()[:16]
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PermissionDenied(
+            f"cannot make the folder {work}: {error.strerror}",
+            hint=f"name another for what is kept on this machine in {WORK_VARIABLE}",
+        ) from None
+    conf = os.environ.get("HADOOP_CONF_DIR")
+    return StoreConfig(root, named, work, memory_limit, threads, options, tls, Path(conf) if conf else None)
+
+
+def _work_folder() -> Path:
+    """Where stores whose tables are elsewhere keep what they need on this machine."""
+    named = os.environ.get(WORK_VARIABLE)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(named) if named else Path(cache) / "headrace"
+
+
+def _checked_options(options: object) -> tuple[tuple[str, str], ...]:
+    if options is None:
+        return ()
+    if not isinstance(options, dict) or not all(isinstance(x, str) for pair in options.items() for x in pair):
+        raise InvalidArgument("storage_options is a dict of strings")
+    return tuple(sorted(options.items()))
+
+
+def _note(root: Path) -> Path:
+    return root / ".headrace" / "registry"
 
 
 def _is_lost(file: Path) -> bool:
@@ -165,18 +243,20 @@ def _registry_file(root: Path) -> Path:
     return root / ".headrace" / "registry.db"
 
 
-def find_store(target: str) -> Path:
-    """The folder of a local store that is there already.
+def find_store(target: str) -> str:
+    """The folder of a local store that is there already; or a URI, of which only the registry knows.
 
     Raises:
-        InvalidArgument: not a local folder. NotFound: no store is in it.
+        InvalidArgument: neither. NotFound: no store is in the folder.
     """
+    if is_remote(target):
+        return target
     root = _local_root(target)
     if not (root / ".headrace").is_dir():
         raise NotFound(
             f"there is no store at {root}", hint=f"headrace init {target}", details={"store": str(root)}
         )
-    return root
+    return str(root)
 
 
 def _local_root(target: str) -> Path:
@@ -184,7 +264,7 @@ def _local_root(target: str) -> Path:
     if scheme not in ("", "file"):
         raise InvalidArgument(
             f"{target!r} is no store",
-            hint="give a local folder, grpc://host:port, grpc+tls:// or grpc+unix://",
+            hint="give a local folder, a URI such as s3://bucket/path or hdfs://host:port/path, or grpc://host:port",
         )
     if _HOST_PORT.fullmatch(target):
         raise InvalidArgument(

@@ -25,11 +25,13 @@ def connect(
     """Open a project of a store, here or at a service: same calls, results and errors.
 
     Args:
-        target: a local folder, which is created; or `grpc://host:port`, `grpc+tls://…`, `grpc+unix:///path`.
+        target: a local folder, which is created; `s3://…`, `gs://…`, `abfss://…`, `hdfs://…`, `hopsfs://…`; or a
+            service: `grpc://host:port`, `grpc+tls://…`, `grpc+unix:///path`.
         project: namespace of feature groups and views.
-        registry: SQLAlchemy URL of the registry of a local store; SQLite in its folder by default.
-        tls: certificates for `grpc+tls`.
-        memory_limit: what queries of a local store may hold in memory, such as "4GB".
+        registry: SQLAlchemy URL of the registry; by default SQLite in a local store's folder.
+        tls: certificates for `grpc+tls` and `hopsfs`.
+        storage_options: keys, endpoints and the like, by the storage's own names; see docs/storage.md.
+        memory_limit: what queries of a store may hold in memory, such as "4GB"; a service has its own.
         timeout: seconds to wait for a service's answer; None waits for ever.
 
     Raises:
@@ -50,10 +52,12 @@ def connect(
             raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
         quiet_grpc()
         return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout), uri, project)
-    if tls is not None or timeout is not None:
-        raise InvalidArgument("tls and timeout are for a service, and this is a local store")
+    if timeout is not None:
+        raise InvalidArgument("timeout is for a service, and this store is not one")
     # The libraries of tables and queries take half a second to load, and a client of a service needs none of them.
     from headrace.wiring import Embedded
 
-    config = store_config(uri, registry=registry, memory_limit=memory_limit, storage_options=storage_options)
-    return FeatureStore(Embedded(config, project), str(config.root), project)
+    config = store_config(
+        uri, registry=registry, memory_limit=memory_limit, storage_options=storage_options, tls=tls
+    )
+    return FeatureStore(Embedded(config, project), config.root, project)

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import msgspec
@@ -23,6 +23,9 @@ from headrace.errors import (
     SqlRejected,
     Unsupported,
 )
+
+if TYPE_CHECKING:
+    from headrace.storage.remote_files import RemoteFiles
 
 _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (
@@ -104,9 +107,12 @@ class Engine:
         memory_limit: such as "4GB"; None leaves DuckDB's own, 80 % of the machine's.
         threads: None is one a processor.
         spill: a folder, made when it is needed.
+        lake: files that are not of this machine.
     """
 
-    def __init__(self, *, memory_limit: str | None, threads: int | None, spill: Path) -> None:
+    def __init__(
+        self, *, memory_limit: str | None, threads: int | None, spill: Path, lake: RemoteFiles | None = None
+    ) -> None:
         config: dict[str, Any] = {
             "temp_directory": str(spill),
             "preserve_insertion_order": False,
@@ -122,6 +128,10 @@ class Engine:
             self._instance: duckdb.DuckDBPyConnection | None = duckdb.connect(config=config)
             self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
             self._instance.execute("SET GLOBAL errors_as_json = true")
+            if lake is not None:
+                from headrace.engine.lake import Lake  # what it needs takes a while to load
+
+                self._instance.register_filesystem(Lake(lake))
             self._threads = int(self._instance.sql("SELECT current_setting('threads')").fetchall()[0][0])
         except duckdb.Error as error:
             given = {"memory_limit": memory_limit, "threads": threads}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 
 import msgspec
 from sqlalchemy import Connection, Table, insert, select
@@ -17,6 +18,7 @@ from headrace.registry import migration
 from headrace.registry.catalog import Catalog
 from headrace.registry.database import Database
 from headrace.registry.failure import address
+from headrace.registry.hold import held
 from headrace.registry.tables import DATASETS, GROUPS, VIEWS, dataset_groups, view_groups
 
 
@@ -66,6 +68,10 @@ class Registry:
             migration.upgrade(database)
         finally:
             database.close()
+
+    def held(self, names: Iterable[str], *, alone: bool) -> AbstractContextManager[None]:
+        """Within, nobody holds one of these names `alone`, in any process; with it, nobody else holds it at all."""
+        return held(self._database.url, names, alone=alone)
 
     def close(self) -> None:
         self._database.close()

@@ -18,7 +18,8 @@ from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_name
 from headrace.registry.registry import Registry
 from headrace.service.project import ProjectStore
-from headrace.storage.local import LocalStorage
+from headrace.storage.base import Storage
+from headrace.storage.open import open_storage
 
 _KEPT_PROJECTS = 64
 _KEPT_LOGS = 256
@@ -28,15 +29,22 @@ class Store:
     """Opens the parts that `config` names. Close it after use; the end of the program closes it, too."""
 
     def __init__(self, config: StoreConfig) -> None:
-        self.storage = LocalStorage(config.root, dict(config.storage_options))
         self._registry = Registry.open(config.registry)
-        if config.registry != config.own_registry:
-            config.foreign_registry.write_text(f"{self._registry.address}\n")
+        try:
+            self.storage = open_storage(config, self._registry.held)
+        except BaseException:
+            self._registry.close()
+            raise
+        if config.note is not None:
+            config.note.write_text(f"{self._registry.address}\n")
         with contextlib.suppress(HeadraceError):  # then the next one does it
             self.storage.settle(self._registry.address, self._registry.is_location)
         self.calls = Calls()
         self.engine = Engine(
-            memory_limit=config.memory_limit, threads=config.threads, spill=self.storage.work.spill
+            memory_limit=config.memory_limit,
+            threads=config.threads,
+            spill=self.storage.work.spill,
+            lake=self.storage.lake,
         )
         self.keys = KeyIndex(self.engine)
         self._logs: Kept[DeltaLog] = Kept(_KEPT_LOGS)
@@ -82,7 +90,7 @@ class Store:
         self.close()
 
 
-def _close(calls: Calls, engine: Engine, registry: Registry, storage: LocalStorage) -> None:
+def _close(calls: Calls, engine: Engine, registry: Registry, storage: Storage) -> None:
     """Every part, even if another cannot be closed; in a fork none, for they are the parent's."""
     if calls.is_ours:
         with contextlib.ExitStack() as parts:

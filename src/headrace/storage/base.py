@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.storage.files import Files
 from headrace.storage.workspace import Workspace
+
+if TYPE_CHECKING:
+    from headrace.storage.remote_files import RemoteFiles
+
+
+class Hold(Protocol):
+    """Holds names, together with others or alone, as `Storage.held` does."""
+
+    def __call__(self, names: Iterable[str], *, alone: bool) -> AbstractContextManager[None]: ...
 
 
 class Storage(Protocol):
@@ -21,6 +30,11 @@ class Storage(Protocol):
     @property
     def files(self) -> Files:
         """Those of the tables, by the paths that `uri` begins."""
+        ...
+
+    @property
+    def lake(self) -> RemoteFiles | None:
+        """Those files, if the query engine does not find them under their paths by itself."""
         ...
 
     @property

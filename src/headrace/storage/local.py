@@ -29,6 +29,10 @@ class LocalStorage:
     def files(self) -> LocalFiles:
         return LocalFiles()
 
+    @property
+    def lake(self) -> None:
+        return None
+
     def new_location(self, project: str, name: str) -> str:
         return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 

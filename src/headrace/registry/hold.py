@@ -1,0 +1,64 @@
+"""Names that are held by locks of the registry's database, for what has no locks of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import NullPool
+
+from headrace.registry.failure import translated
+from headrace.storage.failure import stored
+
+
+@contextlib.contextmanager
+def held(url: URL, names: Iterable[str], *, alone: bool) -> Iterator[None]:
+    """Within, nobody holds one of these names `alone`, in any process; with it, nobody else holds it at all.
+
+    Waits for the others. What a process holds ends with it.
+    """
+    # In order, so that no two wait for each other.
+    wanted = sorted(set(names))
+    if not wanted:
+        yield
+    elif url.get_backend_name() == "sqlite":
+        with _by_files(Path(f"{url.database}.held"), wanted, alone):
+            yield
+    else:
+        with _by_session(url, wanted, alone):
+            yield
+
+
+@contextlib.contextmanager
+def _by_files(folder: Path, names: list[str], alone: bool) -> Iterator[None]:
+    """Whoever shares a SQLite file shares the folder that it is in."""
+    with contextlib.ExitStack() as holds:
+        for name in names:
+            with stored(str(folder)):
+                folder.mkdir(exist_ok=True)
+                file = holds.enter_context((folder / quote(name, safe="")[-255:]).open("ab"))
+                fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+
+
+@contextlib.contextmanager
+def _by_session(url: URL, names: list[str], alone: bool) -> Iterator[None]:
+    """By a connection of its own, since it may be held for long."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    lock = "pg_advisory_lock" if alone else "pg_advisory_lock_shared"
+    with contextlib.ExitStack() as session:
+        with translated(url):
+            connection = session.enter_context(engine.connect())
+            for name in names:
+                connection.exec_driver_sql(f"SELECT {lock}({_number(name)})")
+        yield
+
+
+def _number(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,94 @@
+"""HDFS and HopsFS: the Delta library speaks to the NameNodes through a tunnel of ours.
+
+The tunnel turns to the NameNode that is active, bounds how long a call may take, asks again what a NameNode took with
+it as it went, and speaks TLS to those of HopsFS, which ask for it. The bytes of files go to and from DataNodes as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from headrace.config import TLS
+from headrace.errors import HeadraceError, InvalidArgument, MissingDependency, TLSError, Unavailable
+from headrace.storage.hadoop_conf import HadoopConf
+from headrace.storage.place import Place
+
+SCHEMES = ("hdfs", "hopsfs")
+
+_OURS = ("dfs.nameservices", "dfs.ha.namenodes.", "dfs.namenode.rpc-address.", "fs.defaultFS")
+
+
+def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Path | None) -> Place:
+    """The cluster that a URI is in: `hdfs://nameservice/path`, `hdfs://host:port/path`, `hdfs:///path`, or `hopsfs://…`.
+
+    Raises:
+        TLSError: a certificate or key cannot be used. MissingDependency: the tunnel is not installed.
+        InvalidArgument: HopsFS without certificates, HDFS with them; a nameservice whose NameNodes are not told.
+    """
+    try:
+        from headrace_native import CertificateError, Tunnel
+    except ImportError:
+        raise MissingDependency(
+            "tables in HDFS and HopsFS need headrace-native", hint='pip install "headrace[hdfs]"'
+        ) from None
+    parts = urlsplit(uri)
+    _check_tls(parts.scheme, tls)
+    conf = HadoopConf(conf_dir, options)
+    authority = parts.netloc or conf.default_authority
+    if not authority:
+        raise InvalidArgument(
+            f"{uri!r} names no cluster", hint=f"write {parts.scheme}://host:port/path, or set fs.defaultFS"
+        )
+    namenodes = conf.namenodes(authority)
+    try:
+        tunnel = (
+            Tunnel(namenodes)
+            if tls is None
+            else Tunnel(
+                namenodes,
+                ca=tls.ca,
+                cert=tls.cert,
+                key=tls.key,
+                server_name=tls.server_name,
+                verify=tls.verify,
+            )
+        )
+    except CertificateError as error:
+        raise TLSError(str(error), details={"file": error.file}) from None
+    except ValueError as error:
+        raise InvalidArgument(f"{uri!r} cannot be reached: {error}") from None
+    shown = f"{parts.scheme}://{authority}"
+
+    def trouble() -> HeadraceError | None:
+        failure, kind = tunnel.failure, tunnel.failure_kind
+        if failure is None:
+            return None
+        tunnel.forget_failure()
+        if kind == "certificate":
+            return TLSError(f"{shown} cannot be reached: {failure}")
+        return Unavailable(f"{shown} cannot be reached: {failure}")
+
+    name = authority.rpartition(":")[0] or authority
+    return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close)
+
+
+def _check_tls(scheme: str, tls: TLS | None) -> None:
+    if scheme == "hopsfs" and (tls is None or tls.ca is None or tls.cert is None):
+        raise InvalidArgument(
+            "HopsFS asks for certificates: the CA's, an own one and its key",
+            hint="give tls=headrace.TLS.from_dir(folder), or headrace.TLS(ca, cert, key)",
+        )
+    if scheme == "hdfs" and tls is not None:
+        raise InvalidArgument("the NameNodes of HDFS do not speak TLS", hint="write hopsfs:// if these do")
+
+
+def _through(port: int, name: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options, with the tunnel as the only NameNode. As a nameservice, so that no port gets into tables' URIs."""
+    others = {key: value for key, value in options.items() if not key.startswith(_OURS)}
+    return others | {
+        "dfs.nameservices": name,
+        f"dfs.ha.namenodes.{name}": "tunnel",
+        f"dfs.namenode.rpc-address.{name}.tunnel": f"127.0.0.1:{port}",
+    }

@@ -1,0 +1,31 @@
+"""Where a store lies that is not in a folder of this machine, and how it is reached."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from headrace.errors import HeadraceError
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A bucket or a cluster.
+
+    Args:
+        shown: its URI as its users write it, without a path: `hopsfs://prod`.
+        uri: the one that the Delta library is given.
+        options: what the Delta library is told beside it.
+        trouble: what keeps it from being reached, where that has shown itself.
+        close: lets go of what is open to reach it.
+    """
+
+    shown: str
+    uri: str
+    options: Mapping[str, str]
+    trouble: Callable[[], HeadraceError | None] = _nothing
+    close: Callable[[], None] = _nothing
