@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::frame::{Malformed, Request, Response, Status};
+use crate::frame::{Request, Response, Status};
+use crate::protobuf::Malformed;
 
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 32 << 20;

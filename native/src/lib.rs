@@ -5,6 +5,7 @@ mod calls;
 mod frame;
 mod owner;
 mod pipe;
+mod protobuf;
 mod relay;
 pub mod tls;
 pub mod tunnel;

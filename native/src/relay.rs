@@ -17,7 +17,8 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until};
 
 use crate::calls::{Calls, Verdict};
-use crate::frame::{CONTEXT, Frames, Malformed, Request, Response};
+use crate::frame::{CONTEXT, Frames, Request, Response};
+use crate::protobuf::Malformed;
 use crate::upstream::{Failure, Kind, Stream, Upstream};
 
 /// What may wait for one side to read it before the other side is read on.
