@@ -21,6 +21,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import headrace as hr
+from servers.lake import KINDS, running_lake
 
 COMMON = {
     "deadline": None,
@@ -122,10 +123,31 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         yield start
 
 
-@pytest.fixture(params=["embedded", "remote"])
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--lake", choices=KINDS, help="have the stores that tests connect to there")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "target" in metafunc.fixturenames:
+        elsewhere = metafunc.config.getoption("lake")
+        metafunc.parametrize("target", [elsewhere] if elsewhere else ["embedded", "remote"], indirect=True)
+
+
+@pytest.fixture
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
-    """What to connect to: a folder, and a service."""
-    return tmp_path / "lake" if request.param == "embedded" else request.getfixturevalue("server").url
+    """What to connect to: a folder, and a service; or a root in the storage that the tests are run with."""
+    if request.param == "embedded":
+        return tmp_path / "lake"
+    if request.param == "remote":
+        return request.getfixturevalue("server").url
+    return f"{request.getfixturevalue('lake')}/{fresh('root')}"
+
+
+@pytest.fixture(scope="session")
+def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URI of the storage that the tests are run with, which the environment tells how to reach."""
+    with running_lake(request.config.getoption("lake"), tmp_path_factory.mktemp("lake")) as uri:
+        yield uri
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
 WORK_VARIABLE = "HEADRACE_WORK"
+HADOOP_CONF_VARIABLE = "HADOOP_CONF_DIR"
+PEMS_VARIABLE = "PEMS_DIR"
 
 REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those of the storages that a store can lie in, beside folders of this machine."""
@@ -208,7 +210,9 @@ def _remote_config(
             f"cannot make the folder {work}: {error.strerror}",
             hint=f"name another for what is kept on this machine in {WORK_VARIABLE}",
         ) from None
-    conf = os.environ.get("HADOOP_CONF_DIR")
+    if tls is None and scheme.lower() == "hopsfs" and os.environ.get(PEMS_VARIABLE):
+        tls = TLS.from_dir(os.environ[PEMS_VARIABLE])
+    conf = os.environ.get(HADOOP_CONF_VARIABLE)
     return StoreConfig(root, named, work, memory_limit, threads, options, tls, Path(conf) if conf else None)
 
 

@@ -1,0 +1,33 @@
+"""Storages that stores can lie in, run for the tests, and told to Headrace by the environment alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from servers.hdfs import Hdfs
+from servers.pki import Pki
+from servers.tls_front import TlsFront
+
+KINDS = ("hdfs", "hopsfs")
+
+
+@contextlib.contextmanager
+def running_lake(kind: str, folder: Path) -> Iterator[str]:
+    """The URI of an empty storage. Within, the environment names it, a registry, and a folder to work in."""
+    told = {"HEADRACE_REGISTRY": f"sqlite:///{folder / 'registry.db'}", "HEADRACE_WORK": str(folder / "work")}
+    with contextlib.ExitStack() as stack:
+        environment = stack.enter_context(pytest.MonkeyPatch.context())
+        hdfs = stack.enter_context(Hdfs(folder / "hdfs"))
+        if kind == "hdfs":
+            uri, told["HADOOP_CONF_DIR"] = hdfs.url, str(hdfs.conf)
+        else:
+            pki = Pki(folder / "pki")
+            front = stack.enter_context(TlsFront(hdfs.namenode, pki.server(), folder / "front.log"))
+            uri, told["PEMS_DIR"] = f"hopsfs://{front.address}", str(pki.client())
+        for name, value in told.items():
+            environment.setenv(name, value)
+        yield uri
