@@ -14,6 +14,7 @@ from headrace.formats.attempt import attempt
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
 from headrace.model.write_key import passing_key
+from headrace.storage.folder import Folder
 
 ROWS = pa.table({"id": [1, 2]})
 TWICE = pa.table({"id": [1, 1]})
@@ -21,7 +22,7 @@ TWICE = pa.table({"id": [1, 1]})
 
 @pytest.fixture
 def log(tmp_path):
-    log = DeltaLog(str(tmp_path / "t"), {})
+    log = DeltaLog(Folder.local(str(tmp_path / "t")))
     log.writer.create(ROWS.schema, [], change_feed=False)
     return log
 
@@ -51,7 +52,7 @@ def late(monkeypatch):
 
 
 def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
-    other = DeltaLog(str(tmp_path / "t"), {})
+    other = DeltaLog(Folder.local(str(tmp_path / "t")))
     log.newest()
     late.act = lambda: other.writer.append(ROWS, Write(WriteId("other", "insert"), ("id",), None))
     assert append(log, "mine").snapshot == 1
@@ -61,21 +62,25 @@ def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
 
 def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
     append(log, "first")
-    other = DeltaLog(str(tmp_path / "t"), {})
+    other = DeltaLog(Folder.local(str(tmp_path / "t")))
     late.act = lambda: other.writer.append(ROWS, Write(WriteId("other", "insert"), ("id",), None))
-    assert [commit.snapshot for commit in DeltaLog(str(tmp_path / "t"), {}).history(None)] == [2, 1, 0]
+    assert [commit.snapshot for commit in DeltaLog(Folder.local(str(tmp_path / "t"))).history(None)] == [
+        2,
+        1,
+        0,
+    ]
 
 
 def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
     append(log, "first", TWICE)
-    other = DeltaLog(str(tmp_path / "t"), {})
+    other = DeltaLog(Folder.local(str(tmp_path / "t")))
     write = Write(WriteId("second", "insert"), ("id",), unique=("id",))
     late.act = lambda: other.writer.overwrite(ROWS, write)
     newest = log.newest()
     assert (newest.version, newest.unique) in [(1, None), (2, ("id",))]
     assert log.at(1).unique is None
-    assert DeltaLog(log.uri, {}).at(1).unique is None
-    assert DeltaLog(log.uri, {}).newest().unique == ("id",)
+    assert DeltaLog(Folder.local(log.table.uri)).at(1).unique is None
+    assert DeltaLog(Folder.local(log.table.uri)).newest().unique == ("id",)
 
 
 def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
@@ -87,7 +92,7 @@ def test_only_keys_that_nobody_chose_are_forgotten(log, tmp_path):
 
 
 def test_who_comes_second_does_not_make_the_table(tmp_path):
-    one, other = (DeltaLog(str(tmp_path / "new"), {}) for _ in range(2))
+    one, other = (DeltaLog(Folder.local(str(tmp_path / "new"))) for _ in range(2))
 
     def rows():
         with ThreadPoolExecutor(1) as aside:
@@ -99,7 +104,7 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
     write = Write(WriteId("one", "insert"), ("id",), unique=("id",))
     reader = pa.RecordBatchReader.from_batches(ROWS.schema, rows())
     assert attempt(one, write, lambda: one.writer.start(reader, write, [], change_feed=False)) is None
-    newest = DeltaLog(one.uri, {}).newest()
+    newest = DeltaLog(Folder.local(one.table.uri)).newest()
     assert (newest.version, newest.rows, newest.unique) == (0, 2, None)
 
 
@@ -126,7 +131,7 @@ def test_an_entry_that_lost_its_text(log, tmp_path):
     version = log.newest().version
     (tmp_path / f"t/_delta_log/{version:020d}.json").write_text("")
     with pytest.raises(CorruptTable, match="empty"):
-        DeltaLog(log.uri, {}).newest()
+        DeltaLog(Folder.local(log.table.uri)).newest()
     (tmp_path / f"t/_delta_log/{version + 1:020d}.json").write_text("")
     with pytest.raises(CorruptTable, match="empty"):
         log.newest()
@@ -144,7 +149,7 @@ def test_an_entry_that_lost_its_text_before_it_was_read(log, tmp_path, version, 
         lambda fresh: fresh.committed(WriteId("k", "insert")),
     ):
         with pytest.raises(CorruptTable, match="is empty"):
-            ask(DeltaLog(str(tmp_path / "t"), {}))
+            ask(DeltaLog(Folder.local(str(tmp_path / "t"))))
 
 
 def test_a_write_whose_entry_lost_its_text_is_not_done_again(log, tmp_path):

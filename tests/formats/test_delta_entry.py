@@ -16,6 +16,7 @@ import headrace as hr
 from headrace.errors import Unsupported
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_entry import follow
+from headrace.storage.folder import Folder
 
 NOON = dt.datetime(2024, 3, 10, 12, 30, 15, 123456, tzinfo=dt.UTC)
 VALUES = {
@@ -64,7 +65,7 @@ def facts(snapshot) -> list[dict]:
 
 
 def same(followed, log) -> None:
-    wheels = DeltaLog(log.uri, {}).newest()
+    wheels = DeltaLog(Folder.local(log.table.uri)).newest()
     assert followed.version == wheels.version
     assert followed.schema == wheels.schema
     assert followed.partition_by == wheels.partition_by
@@ -80,7 +81,7 @@ def store(tmp_path):
 
 
 def log_of(group, tmp_path) -> DeltaLog:
-    return DeltaLog(str(tmp_path / "lake" / group.location), {})
+    return DeltaLog(Folder.local(str(tmp_path / "lake" / group.location)))
 
 
 def test_every_write_of_every_type(store, tmp_path):
@@ -122,12 +123,12 @@ def test_partitions(store, tmp_path):
 def table(tmp_path):
     """A table with one entry read, and its log."""
     write_deltalake(tmp_path / "t", pa.table({"k": [1, 2]}))
-    log = DeltaLog(str(tmp_path / "t"), {})
+    log = DeltaLog(Folder.local(str(tmp_path / "t")))
     return log, log.newest()
 
 
 def append(log, rows, **options) -> None:
-    write_deltalake(log.uri, rows, mode="append", **options)
+    write_deltalake(log.table.uri, rows, mode="append", **options)
 
 
 def test_nothing_new(table):
@@ -196,7 +197,7 @@ def test_entries_that_were_cleaned_away(table, tmp_path):
     log, first = table
     for k in range(3):
         append(log, pa.table({"k": [k]}))
-    DeltaTable(log.uri).create_checkpoint()
+    DeltaTable(log.table.uri).create_checkpoint()
     for version in range(3):
         entry_file(log, version).unlink()
     assert follow(first, log.folder) is None
@@ -220,12 +221,12 @@ def test_a_log_that_was_set_back(table):
 
 def test_a_table_that_is_gone(table):
     log, first = table
-    shutil.rmtree(log.uri)
+    shutil.rmtree(log.table.uri)
     assert follow(first, log.folder) is first  # the registry tells that a group was deleted
 
 
 def entry_file(log, version) -> Path:
-    return Path(log.uri) / "_delta_log" / f"{version:020d}.json"
+    return Path(log.table.uri) / "_delta_log" / f"{version:020d}.json"
 
 
 def write_entry(log, version, *actions) -> None:

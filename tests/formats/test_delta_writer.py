@@ -8,12 +8,13 @@ import pyarrow.parquet as pq
 from headrace.formats.attempt import attempt
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
+from headrace.storage.folder import Folder
 
 
 def test_row_groups_are_small(tmp_path):
     """A reader holds one for each of its threads, whatever wrote it."""
     many = pa.table({"id": range(300_000)})
-    log = DeltaLog(str(tmp_path / "t"), {})
+    log = DeltaLog(Folder.local(str(tmp_path / "t")))
     log.writer.create(many.schema, [], change_feed=False)
     append = Write(WriteId("first", "insert"), ("id",), None)
     attempt(log, append, lambda: log.writer.append(many, append))

@@ -16,6 +16,7 @@ from headrace.formats.delta import DeltaLog
 from headrace.model.expression import Compare, IsNull, Not, Ref, to_value
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.model.feed import CHANGE_TYPE, COMMIT_VERSION
+from headrace.storage.folder import Folder
 
 ROOT = Path(__file__).parent.parent.parent / "testdata" / "delta"
 TABLES = sorted(path.parent for path in ROOT.glob("*/*/table"))
@@ -30,7 +31,7 @@ def named(path: Path) -> str:
 
 
 def log_of(path: Path) -> DeltaLog:
-    return DeltaLog(str(path / "table"), {})
+    return DeltaLog(Folder.local(str(path / "table")))
 
 
 def snapshots(path: Path) -> list[int]:

@@ -32,7 +32,7 @@ def test_a_table_that_cannot_be_made_leaves_nothing(
     store: hr.FeatureStore, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def create(writer: DeltaWriter, *_: object) -> None:
-        (Path(writer.uri) / "_delta_log").mkdir(parents=True)
+        (Path(writer.table.uri) / "_delta_log").mkdir(parents=True)
         raise hr.LimitExceeded("no space is left")
 
     monkeypatch.setattr(DeltaWriter, "create", create)
@@ -50,7 +50,7 @@ def test_a_group_that_is_deleted_while_it_is_got(
     newest = DeltaLog.newest
 
     def vanishing(log: DeltaLog) -> Snapshot | None:
-        if log.uri == kept.location:
+        if log.table.uri == kept.location:
             return newest(log)
         with hr.connect(root) as other:
             other.delete_feature_group("g", 1)

@@ -38,7 +38,7 @@ def attempt(
     except HeadraceError as error:
         key = write.write_id.key
         raise OutcomeUnknown(
-            f"the log of {log.uri} does not tell whether the write was committed: {error.message}",
+            f"the log of {log.table.shown} does not tell whether the write was committed: {error.message}",
             hint=f"try again with idempotency_key={key!r}: it is then written once",
             details={"idempotency_key": key},
         ) from error
@@ -46,11 +46,13 @@ def attempt(
         return commit
     after = log.newest()
     if failure is None:
-        raise CorruptTable(f"the commit of write {write.write_id} is missing from the log of {log.uri}")
+        raise CorruptTable(
+            f"the commit of write {write.write_id} is missing from the log of {log.table.shown}"
+        )
     moved = (None if after is None else after.version) != before
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
-    raise translate(failure, log.uri) from failure
+    raise translate(failure, log.table) from failure
 
 
 def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, before: int) -> Commit | None:
@@ -63,5 +65,5 @@ def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, befor
         failure = error
     commit = log.commit_after(before, write.write_id)
     if commit is None and failure is not None and not isinstance(failure, CommitFailedError):
-        raise translate(failure, log.uri) from failure
+        raise translate(failure, log.table) from failure
     return commit

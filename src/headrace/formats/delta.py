@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -27,9 +27,8 @@ from headrace.formats.delta_writer import DeltaWriter
 from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
 from headrace.model.definition import Commit
-from headrace.storage.files import Files, LocalFiles
+from headrace.storage.folder import Folder
 
-_LOCAL = LocalFiles()
 _KEPT_SNAPSHOTS = 8
 _MOST_UPKEEP = 8
 """Commits in a row that change no row, behind which is looked for what the last other one says of the rows."""
@@ -38,11 +37,11 @@ _MOST_UPKEEP = 8
 class DeltaLog:
     """One Delta table. Handles and snapshots are kept, and brought up to date from the log's new entries."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str], files: Files = _LOCAL) -> None:
-        self.uri = uri
-        self.writer = DeltaWriter(uri, storage_options, files)
-        self.folder = LogFolder(uri, files)
-        self._options = dict(storage_options)
+    def __init__(self, table: Folder) -> None:
+        self.table = table
+        self.writer = DeltaWriter(table)
+        self.folder = LogFolder(table)
+        self._options = dict(table.options)
         self._table: DeltaTable | None = None
         self._newest: Snapshot | None = None
         self._stamp: tuple[int, ...] | None = None
@@ -57,7 +56,7 @@ class DeltaLog:
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot; None while the table does not exist."""
-        with self._lock, translated(self.uri):
+        with self._lock, translated(self.table):
             newest = self._followed()
             if newest is None:
                 table = self._refreshed()
@@ -98,7 +97,7 @@ class DeltaLog:
             if version in self._kept:
                 self._kept.move_to_end(version)
                 return self._kept[version]
-            with translated(self.uri):
+            with translated(self.table):
                 table = self._refreshed()
                 if table is not None and 0 <= version <= table.version():
                     return self._snapshot(table, version)
@@ -118,7 +117,7 @@ class DeltaLog:
 
     def changes(self, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
         """The changes after a snapshot, up to another. Raises SnapshotNotFound, Unsupported."""
-        with translated(self.uri):
+        with translated(self.table):
             return feed(self.folder, since, until, identity, lambda version: self.at(version).keeps_changes)
 
     def version_at(self, time: dt.datetime) -> int:
@@ -133,12 +132,12 @@ class DeltaLog:
 
     def history(self, limit: int | None) -> list[Commit]:
         """Newest first."""
-        with self._lock, translated(self.uri):
+        with self._lock, translated(self.table):
             return [entry.commit for entry in self._entries(limit)]
 
     def committed(self, write_id: WriteId) -> Commit | None:
         """The commit of a write; None if no commit bears its id. Raises InvalidArgument if that is of another call."""
-        with self._lock, translated(self.uri):
+        with self._lock, translated(self.table):
             table = self._refreshed()
             if table is None:
                 return None
@@ -157,7 +156,7 @@ class DeltaLog:
 
     def commit_after(self, version: int, write_id: WriteId) -> Commit | None:
         """The commit of a write among those after a snapshot."""
-        with self._lock, translated(self.uri):
+        with self._lock, translated(self.table):
             table = self._refreshed()
             entries = [] if table is None else self._entries(max(table.version() - version, 1))
         return next((entry.commit for entry in entries if entry.write_id == str(write_id)), None)
@@ -166,7 +165,7 @@ class DeltaLog:
         """Newest first, read in portions: each entry is a file, and the one looked for is mostly among the last."""
         limit, given = 16, 0
         while True:
-            with self._lock, translated(self.uri):
+            with self._lock, translated(self.table):
                 entries = self._entries(limit)
             yield from entries[given:]
             if len(entries) < limit:
@@ -198,15 +197,15 @@ class DeltaLog:
 
     def _opened(self) -> DeltaTable | None:
         try:
-            table = DeltaTable(self.uri, storage_options=self._options)
+            table = DeltaTable(self.table.uri, storage_options=self._options)
         except TableNotFoundError:
             if not self.folder.has_entries() and not self.started:
                 return None
             try:  # others may have made it just now
-                table = DeltaTable(self.uri, storage_options=self._options)
+                table = DeltaTable(self.table.uri, storage_options=self._options)
             except TableNotFoundError:
                 raise CorruptTable(
-                    f"the table at {self.uri} is lost: its folder, or the start of its log, is not there",
+                    f"the table at {self.table.shown} is lost: its folder, or the start of its log, is not there",
                     hint="bring the folder back, or delete the feature group and create it anew",
                 ) from None
         self.started = True
@@ -218,12 +217,12 @@ class DeltaLog:
             entry = next((e for e in entries if e.version <= version and e.operation not in SAME_ROWS), None)
             if table.version() != version:
                 try:
-                    table = DeltaTable(self.uri, version=version, storage_options=self._options)
+                    table = DeltaTable(self.table.uri, version=version, storage_options=self._options)
                 except DeltaError as error:
                     raise SnapshotNotFound(
                         f"snapshot {version} is no longer in the table's log", details={"reason": str(error)}
                     ) from None
-            self._keep(snapshot_of(table, self.uri, {} if entry is None else {UNIQUE: entry.unique}))
+            self._keep(snapshot_of(table, self.table.uri, {} if entry is None else {UNIQUE: entry.unique}))
         self._kept.move_to_end(version)
         return self._kept[version]
 

@@ -63,7 +63,7 @@ def follow(snapshot: Snapshot, folder: LogFolder) -> Snapshot | None:
             except FileNotFoundError:
                 break
             actions = [_ACTION.decode(line) for line in lines if line]
-            followed = _apply(snapshot, actions, folder.uri) if actions else None
+            followed = _apply(snapshot, actions, folder.table.uri) if actions else None
             if followed is None:
                 return None
             snapshot = followed

@@ -8,6 +8,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError
 from headrace.storage.failure import failure as storage_failure
+from headrace.storage.folder import Folder
 
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
@@ -17,9 +18,13 @@ _UNFULFILLED = "failed validation check"
 _DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
-def translate(error: Exception, uri: str) -> HeadraceError:
+def translate(error: Exception, table: Folder) -> HeadraceError:
     if isinstance(error, HeadraceError):
         return error
+    trouble = table.files.trouble()
+    if trouble is not None:
+        return trouble
+    uri = table.shown
     told = " ".join(_DECORATION.sub(" ", str(error)).split())
     system = _SYSTEM_ERROR.search(told)
     if system:
@@ -36,12 +41,12 @@ def translate(error: Exception, uri: str) -> HeadraceError:
 class translated:  # noqa: N801
     """Turns the errors of the wheel into ours. Cheap, for it is around every look at a log."""
 
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
+    def __init__(self, table: Folder) -> None:
+        self._table = table
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, DeltaError | OSError):
-            raise translate(error, self._uri) from error
+            raise translate(error, self._table) from error

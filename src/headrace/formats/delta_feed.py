@@ -18,6 +18,7 @@ from headrace.formats.delta_entry import data_path
 from headrace.formats.delta_write import UPDATED, WIDENED
 from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
+from headrace.storage.folder import Folder
 
 _ENABLED = "delta.enableChangeDataFeed"
 
@@ -67,7 +68,6 @@ def feed(
         SnapshotNotFound: a commit, or a file of it, is no longer there.
         Unsupported: a commit kept no change feed, or marked rows as deleted in their file.
     """
-    uri = folder.uri
     rows: list[dict[str, Any]] = []
     kept = None
     for version in range(since + 1, until.version + 1):
@@ -79,10 +79,10 @@ def feed(
             kept = kept_at(version)
         if not kept and any(f and f.data_change for a in actions for f in (a.add, a.remove)):
             raise Unsupported(
-                f"snapshot {version} of {uri} kept no change feed",
+                f"snapshot {version} of {folder.table.shown} kept no change feed",
                 hint="read changes since that snapshot, or a later one",
             )
-        rows += _changes(uri, version, actions, until)
+        rows += _changes(folder.table, version, actions, until)
     schema = pa.schema(
         [
             ("path", pa.string()),
@@ -118,14 +118,18 @@ def _actions(folder: LogFolder, version: int) -> list[_Action]:
         return [_ACTION.decode(line) for line in folder.entry(version).splitlines() if line]
     except FileNotFoundError:
         raise SnapshotNotFound(
-            f"the commit of snapshot {version} is no longer in the log of {folder.uri}",
+            f"the commit of snapshot {version} is no longer in the log of {folder.table.shown}",
             hint="read changes since a later snapshot",
         ) from None
     except msgspec.MsgspecError as error:
-        raise CorruptTable(f"entry {version} of the log of {folder.uri} cannot be read: {error}") from None
+        raise CorruptTable(
+            f"entry {version} of the log of {folder.table.shown} cannot be read: {error}"
+        ) from None
 
 
-def _changes(uri: str, version: int, actions: list[_Action], until: Snapshot) -> Iterator[dict[str, Any]]:
+def _changes(
+    table: Folder, version: int, actions: list[_Action], until: Snapshot
+) -> Iterator[dict[str, Any]]:
     info = next((a.commit_info for a in actions if a.commit_info), {})
     if WIDENED in info:
         return
@@ -139,13 +143,15 @@ def _changes(uri: str, version: int, actions: list[_Action], until: Snapshot) ->
     for change, file in changed:
         if file.deletion_vector is not None:
             raise Unsupported(
-                f"snapshot {version} of {uri} marks rows as deleted in their file, which is not read"
+                f"snapshot {version} of {table.shown} marks rows as deleted in their file, which is not read"
             )
         if file.partition_values is None and until.partition_by:
-            raise Unsupported(f"snapshot {version} of {uri} does not tell the partition of {file.path}")
+            raise Unsupported(
+                f"snapshot {version} of {table.shown} does not tell the partition of {file.path}"
+            )
         stats = msgspec.json.decode(file.stats) if file.stats else {}
         yield {
-            "path": data_path(uri, file.path),
+            "path": data_path(table.uri, file.path),
             "num_records": stats.get("numRecords"),
             "size_bytes": file.size or 0,
             "change": change,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from headrace.formats.delta_failure import translated
 from headrace.formats.delta_protocol import check_partitions, check_vacuumable, check_writable
 from headrace.formats.delta_write import Write, properties
 from headrace.model.expression_sql import identifier
-from headrace.storage.files import Files
+from headrace.storage.folder import Folder
 
 COMPACTED_BYTES = 100 << 20
 """The size of the files that a compaction makes."""
@@ -38,16 +38,15 @@ _FILES = WriterProperties(
 class DeltaWriter:
     """Changes one Delta table. It keeps nothing: each write opens the table at the snapshot on which it rests."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str], files: Files) -> None:
-        self.uri = uri
-        self._files = files
-        self._options = dict(storage_options)
+    def __init__(self, table: Folder) -> None:
+        self.table = table
+        self._options = dict(table.options)
 
     def create(self, schema: pa.Schema, partition_by: Iterable[str], change_feed: bool) -> None:
         """Make an empty table; no error if one is there already."""
-        with translated(self.uri):
+        with translated(self.table):
             DeltaTable.create(
-                self.uri,
+                self.table.uri,
                 schema,
                 mode="ignore",
                 partition_by=list(partition_by) or None,
@@ -58,7 +57,7 @@ class DeltaWriter:
     def start(self, rows: Any, write: Write, partition_by: Iterable[str], change_feed: bool) -> None:
         """Make the table with its first rows, in one commit; fails if it is there already."""
         write_deltalake(
-            self.uri,
+            self.table.uri,
             _unsliced(rows),
             mode="error",
             partition_by=list(partition_by) or None,
@@ -156,7 +155,7 @@ class DeltaWriter:
         """
         table = self._base(write, adds=False, removes=False, restructures=True)
         # Files go, but no rows, which an append-only table allows.
-        check_partitions(table, self.uri, adds=True, removes=True)
+        check_partitions(table, self.table.shown, adds=True, removes=True)
         optimizer = table.optimize
         options = {
             "target_size": COMPACTED_BYTES,
@@ -171,9 +170,9 @@ class DeltaWriter:
 
         With `full`, all files that the log does not name go as well, such as those of writes that were never committed.
         """
-        with translated(self.uri):
-            table = DeltaTable(self.uri, storage_options=self._options)
-            check_vacuumable(table, self.uri)
+        with translated(self.table):
+            table = DeltaTable(self.table.uri, storage_options=self._options)
+            check_vacuumable(table, self.table.shown)
             gone: list[str] = table.vacuum(
                 retention_hours,
                 dry_run,
@@ -185,7 +184,7 @@ class DeltaWriter:
             return sorted(p for p in gone if (self._is_there(p) if dry_run else p[:1] != "/"))
 
     def _is_there(self, path: str) -> bool:
-        return self._files.fact(data_path(self.uri, path)) is not None
+        return self.table.files.fact(data_path(self.table.uri, path)) is not None
 
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
         tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
@@ -202,14 +201,14 @@ class DeltaWriter:
         self, write: Write, *, adds: bool = True, removes: bool = True, restructures: bool = False
     ) -> DeltaTable:
         # A handle of its own: a failed write may leave one between two versions.
-        table = DeltaTable(self.uri, version=write.base, storage_options=self._options)
+        table = DeltaTable(self.table.uri, version=write.base, storage_options=self._options)
         if table.transaction_version(str(write.write_id)) is not None:
             # The wheel refuses a second commit only beside the first, not after it.
             raise Conflict(
-                f"write {write.write_id} is in the log of {self.uri} already, which no longer tells what it did"
+                f"write {write.write_id} is in the log of {self.table.shown} already, which no longer tells what it did"
             )
-        check_writable(table, self.uri, removes=removes, restructures=restructures)
-        check_partitions(table, self.uri, adds=adds, removes=removes)
+        check_writable(table, self.table.shown, removes=removes, restructures=restructures)
+        check_partitions(table, self.table.shown, adds=adds, removes=removes)
         return table
 
 

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from headrace.errors import CorruptTable
-from headrace.storage.files import Files
+from headrace.storage.folder import Folder
 
 _ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
 _LEAST_BYTES = 2
@@ -25,11 +25,11 @@ _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
 
 class LogFolder:
-    """That of the table at `uri`."""
+    """That of the table in a folder."""
 
-    def __init__(self, uri: str, files: Files) -> None:
-        self.uri = uri
-        self.files = files
+    def __init__(self, table: Folder) -> None:
+        self.table = table
+        self.files = table.files
 
     def entry(self, version: int) -> bytes:
         """What a commit says. Raises FileNotFoundError."""
@@ -38,7 +38,7 @@ class LogFolder:
     def has_entries(self) -> bool:
         """Whether anything was ever committed. Raises OSError where that is not to be seen."""
         # Whole names: a writer that is killed may leave the start of its entry beside it, as `….json#1`.
-        return any(_ENTRY.fullmatch(name) for name in self.files.names(f"{self.uri}/_delta_log"))
+        return any(_ENTRY.fullmatch(name) for name in self.files.names(f"{self.table.uri}/_delta_log"))
 
     def check(self, after: int, newest: int) -> None:
         """Raises CorruptTable if an entry behind `after` and the last checkpoint is empty, as a power cut leaves it.
@@ -51,7 +51,7 @@ class LogFolder:
             fact = self.files.fact(self._path(_name(version)))
             if fact is not None and fact.size < _LEAST_BYTES:
                 raise CorruptTable(
-                    f"an entry of the log of {self.uri} is empty: {_name(version)}",
+                    f"an entry of the log of {self.table.shown} is empty: {_name(version)}",
                     hint="restore it from a copy; without one, the rows of its commit are unknown",
                 )
 
@@ -71,7 +71,7 @@ class LogFolder:
             return -1
 
     def _path(self, name: str) -> str:
-        return f"{self.uri}/_delta_log/{name}"
+        return f"{self.table.uri}/_delta_log/{name}"
 
 
 def _name(version: int) -> str:

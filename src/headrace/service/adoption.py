@@ -27,7 +27,7 @@ def adopted(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
     snapshot = log.newest() if log.is_there() else None
     if snapshot is None:
         raise NotFound(
-            f"there is no Delta table at {log.uri}", hint="name the folder that holds its _delta_log"
+            f"there is no Delta table at {log.table.shown}", hint="name the folder that holds its _delta_log"
         )
     check_columns(definition.ref, snapshot.schema.names)
     if definition.partition_by and definition.partition_by != snapshot.partition_by:

@@ -172,7 +172,7 @@ class Datasets:
 
     def _files(self, dataset: DatasetDefinition, split: Split | None) -> list[StoredFile]:
         """With whole paths."""
-        folder = self._storage.uri(dataset.location)
+        folder = self._storage.folder(dataset.location).uri
         return [
             msgspec.structs.replace(file, path=f"{folder}/{file.path}")
             for one in dataset.splits
@@ -181,7 +181,7 @@ class Datasets:
         ]
 
     def _spine(self, dataset: DatasetDefinition, written: StoredSpine) -> pa.Table:
-        path = f"{self._storage.uri(dataset.location)}/{SPINE_FILE}"
+        path = f"{self._storage.folder(dataset.location).uri}/{SPINE_FILE}"
         return read_spine(self._storage.files, path, written)
 
     def _registered(
@@ -220,7 +220,7 @@ class Datasets:
 
     def _located(self, dataset: DatasetDefinition) -> DatasetDefinition:
         """With where it lies in full."""
-        return msgspec.structs.replace(dataset, location=self._storage.shown(dataset.location))
+        return msgspec.structs.replace(dataset, location=self._storage.folder(dataset.location).shown)
 
 
 def _stored(request: ReadRequest) -> StoredRead:

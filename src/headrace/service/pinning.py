@@ -74,7 +74,7 @@ def groups_at(
     for ref, (definition, log) in tables.items():
         schema = merged_schema([read[ref][version] for version in sorted(read[ref])])
         if schema is not None:
-            check_fits(definition, schema, log.uri)
+            check_fits(definition, schema, log.table.shown)
         groups[ref] = Group(definition, schema)
     if spine is not None:
         # A name that no group can have: whatever it is joined with is another one.

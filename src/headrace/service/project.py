@@ -306,7 +306,7 @@ def _texts(group: Group) -> list[str]:
 
 def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
     """The definition with where its table lies in full."""
-    return msgspec.structs.replace(definition, location=log.uri)
+    return msgspec.structs.replace(definition, location=log.table.shown)
 
 
 def _write_id(idempotency_key: str, call: str) -> WriteId:

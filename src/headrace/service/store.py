@@ -59,7 +59,7 @@ class Store:
         with self._lock:
             log = self._logs.get(location)
             if log is None:
-                log = DeltaLog(self.storage.uri(location), self.storage.options, self.storage.files)
+                log = DeltaLog(self.storage.folder(location))
                 self._logs.put(location, log)
             log.started |= definition.started
             return log

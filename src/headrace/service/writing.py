@@ -99,7 +99,7 @@ class Writer:
         """The newest snapshot. Raises SchemaMismatch if it no longer does for the group; what mends it need not ask."""
         snapshot = self._log.newest()
         if snapshot is not None:
-            check_fits(self._definition, snapshot.schema, self._log.uri)
+            check_fits(self._definition, snapshot.schema, self._log.table.shown)
         return snapshot
 
     def _append_once(self, snapshot: Snapshot | None, table: pa.Table, write_id: WriteId) -> Commit | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.storage.files import Files
+from headrace.storage.folder import Folder
 from headrace.storage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,24 +39,13 @@ class Storage(Protocol):
         ...
 
     @property
-    def options(self) -> Mapping[str, str]:
-        """What the Delta library is told of the storage."""
-        ...
-
-    @property
     def work(self) -> Workspace: ...
 
     def new_location(self, project: str, name: str) -> str:
         """A location that no table has had: what is left of a deleted one is never taken for the new."""
         ...
 
-    def uri(self, location: str) -> str:
-        """Where a table is for the Delta library."""
-        ...
-
-    def shown(self, location: str) -> str:
-        """Where a table is for people."""
-        ...
+    def folder(self, location: str) -> Folder: ...
 
     def given_location(self, location: str) -> str:
         """A table that a user names, outside the store's own. Raises InvalidArgument."""

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from headrace.errors import HeadraceError
+
 
 class Fact(NamedTuple):
     """What is known of a file without reading it.
@@ -57,6 +59,10 @@ class Files(Protocol):
         """The first of these files that is not there; None if all are."""
         ...
 
+    def trouble(self) -> HeadraceError | None:
+        """Why the storage is out of reach, where that is known better than by what a call raised; told once."""
+        ...
+
 
 class LocalFiles:
     """Those of this machine."""
@@ -86,3 +92,6 @@ class LocalFiles:
 
     def lost(self, paths: Sequence[str]) -> str | None:
         return next((path for path in paths if not os.path.exists(path)), None)
+
+    def trouble(self) -> None:
+        return None

@@ -14,6 +14,7 @@ from headrace.config import check_folder
 from headrace.errors import InvalidArgument
 from headrace.storage.failure import stored
 from headrace.storage.files import LocalFiles
+from headrace.storage.folder import Folder
 from headrace.storage.workspace import Workspace
 
 
@@ -22,7 +23,7 @@ class LocalStorage:
 
     def __init__(self, root: Path, options: Mapping[str, str] | None = None) -> None:
         self.root = root
-        self.options = options or {}
+        self._options = options or {}
         self.work = Workspace(root / ".headrace")
 
     @property
@@ -36,11 +37,9 @@ class LocalStorage:
     def new_location(self, project: str, name: str) -> str:
         return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 
-    def uri(self, location: str) -> str:
-        return str(self.root / location)
-
-    def shown(self, location: str) -> str:
-        return self.uri(location)
+    def folder(self, location: str) -> Folder:
+        path = str(self.root / location)
+        return Folder(path, path, self.files, self._options)
 
     def move(self, folder: Path, location: str) -> None:
         """All of it at once."""

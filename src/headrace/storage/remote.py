@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from headrace.errors import InvalidArgument
+from headrace.errors import HeadraceError, InvalidArgument
 from headrace.storage.base import Hold
 from headrace.storage.failure import stored
+from headrace.storage.folder import Folder
 from headrace.storage.place import Place
 from headrace.storage.remote_files import RemoteFiles
 from headrace.storage.workspace import Workspace
@@ -33,7 +34,6 @@ class RemoteStorage:
         self._place = place
         self._root = root.strip("/")
         self._hold = hold
-        self.options = place.options
         self.files = RemoteFiles(place)
         self.work = Workspace(work)
 
@@ -44,11 +44,9 @@ class RemoteStorage:
     def new_location(self, project: str, name: str) -> str:
         return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 
-    def uri(self, location: str) -> str:
-        return f"{self._place.uri}/{self._path(location)}"
-
-    def shown(self, location: str) -> str:
-        return f"{self._place.shown}/{self._path(location)}"
+    def folder(self, location: str) -> Folder:
+        place, path = self._place, self._path(location)
+        return Folder(f"{place.uri}/{path}", f"{place.shown}/{path}", self.files, place.options)
 
     def _path(self, location: str) -> str:
         """From the place's root on."""
@@ -75,14 +73,16 @@ class RemoteStorage:
     def move(self, folder: Path, location: str) -> None:
         """File by file: nobody looks there before all of it is registered."""
         files = [path for path in folder.rglob("*") if path.is_file()]
-        root = self.uri(location)
-        with stored(self.shown(location)), ThreadPoolExecutor(_AT_ONCE) as threads:
+        to = self.folder(location)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
             # Each result, so that what failed is told.
-            list(threads.map(lambda path: self.files.put(path, f"{root}/{path.relative_to(folder)}"), files))
+            list(
+                threads.map(lambda path: self.files.put(path, f"{to.uri}/{path.relative_to(folder)}"), files)
+            )
 
     def remove(self, location: str) -> None:
-        with contextlib.suppress(OSError):
-            self.files.remove(self.uri(location))
+        with contextlib.suppress(HeadraceError):
+            self.files.remove(self.folder(location).uri)
 
     @contextlib.contextmanager
     def registering(self, location: str, registry: str) -> Iterator[None]:
@@ -96,7 +96,7 @@ class RemoteStorage:
             self.work.unregistered.settle(registry, is_known, self.remove)
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:
-        return self._hold(map(self.shown, locations), alone=alone)
+        return self._hold([self.folder(location).shown for location in locations], alone=alone)
 
     def close(self) -> None:
         self.work.close()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 from deltalake._internal import DeltaFileSystemHandler
 from pyarrow.fs import FileType
 
-from headrace.errors import InvalidArgument
+from headrace.errors import HeadraceError, InvalidArgument, PermissionDenied, Unavailable
 from headrace.storage.files import Fact
 from headrace.storage.place import Place
+from headrace.storage.remote_file import RemoteFile
 
 _AT_ONCE = 16
 _PIECE_BYTES = 8 << 20
@@ -33,49 +34,62 @@ class RemoteFiles:
         self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
 
     def fact(self, path: str) -> Fact | None:
-        (info,) = self._handler.get_file_info([self._within(path)])
+        with self._reached():
+            (info,) = self._handler.get_file_info([self._within(path)])
         if info.type != FileType.File:
             return None
         return Fact(info.size, (info.size, info.mtime_ns or 0))
 
     def names(self, folder: str) -> list[str]:
-        found = self._handler.get_file_info_selector(self._within(folder), True, False)
+        with self._reached():
+            found = self._handler.get_file_info_selector(self._within(folder), True, False)
         return [info.base_name for info in found]
 
     def read(self, path: str) -> bytes:
-        content: bytes = self.raw(path).read()
-        return content
+        return self.file(path).read()
 
     def open(self, path: str) -> pa.NativeFile:
-        return pa.PythonFile(self.raw(path), "r")
+        return pa.PythonFile(self.file(path), "r")
 
     def view(self, path: str) -> pa.NativeFile:
         return self.open(path)
 
-    def raw(self, path: str) -> BinaryIO:
-        """The file as the library gives it: for one thread at a time, which others need not wait for."""
-        file: BinaryIO = self._handler.open_input_file(self._within(path))
-        return file
+    def file(self, path: str) -> RemoteFile:
+        within = self._within(path)
+        return RemoteFile(lambda: self._handler.open_input_file(within), self._reached)
 
     def lost(self, paths: Sequence[str]) -> str | None:
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             found = zip(paths, threads.map(self.fact, paths), strict=True)
             return next((path for path, fact in found if fact is None), None)
 
+    def trouble(self) -> HeadraceError | None:
+        return self.place.trouble()
+
     def put(self, source: Path, path: str) -> None:
         """Write a file of this machine to where none is."""
-        sink = self._handler.open_output_stream(self._within(path))
-        with source.open("rb", buffering=0) as file:
+        with self._reached(), source.open("rb", buffering=0) as file:
+            sink = self._handler.open_output_stream(self._within(path))
             while piece := file.read(_PIECE_BYTES):
                 sink.write(piece)
-        sink.close()
+            sink.close()
 
     def remove(self, folder: str) -> None:
         """Remove a folder and all that is in it; no error if it is not there."""
-        try:
+        with contextlib.suppress(FileNotFoundError), self._reached():
             self._handler.delete_dir(self._within(folder))
+
+    @contextlib.contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Turns what the library says of a storage that fails into errors of ours; a file may not be there, though."""
+        try:
+            yield
         except FileNotFoundError:
-            return
+            raise
+        except PermissionError as error:
+            raise PermissionDenied(f"{self.place.shown} does not permit it: {error}") from error
+        except OSError as error:
+            raise self.trouble() or Unavailable(f"{self.place.shown} failed: {error}") from error
 
     def _within(self, path: str) -> str:
         if not path.startswith(f"{self.place.uri}/"):
