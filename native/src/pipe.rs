@@ -1,4 +1,4 @@
-//! Connections of which the tunnel understands nothing, as SASL may encrypt them: bytes in, bytes out.
+//! Connections by SASL, which may encrypt all that they carry: bytes in, bytes out.
 
 use std::io;
 use std::sync::Arc;
@@ -14,6 +14,17 @@ use crate::upstream::{Kind, Stream, Upstream};
 
 const CHUNK: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(500);
+const STANDBY: &[u8] = b"org.apache.hadoop.ipc.StandbyException";
+
+/// How it ended.
+enum End {
+    /// The client went, or does not read.
+    Client,
+    /// The NameNode went.
+    Lost(io::Error),
+    Stalled,
+    Standby,
+}
 
 /// Serves `client`, which has sent `preamble`, until one side goes.
 pub async fn pipe(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream>) -> io::Result<()> {
@@ -26,27 +37,26 @@ pub async fn pipe(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream
     let (namenode_reader, namenode_writer) = tokio::io::split(namenode);
     // Since when the NameNode owes an answer.
     let owes = watch::Sender::new(None);
-    let asked = || owes.send_if_modified(|since| since.is_none() && since.replace(Instant::now()).is_none());
-    let heard = || owes.send_if_modified(|since| since.take().is_some());
-    let stalled = stall(owes.subscribe(), upstream.patience.answer);
-    let lost = |error: &io::Error| upstream.note_lost(number, error);
-    select! {
-        ended = copy(client_reader, namenode_writer, asked) => ended,
-        ended = copy(namenode_reader, client_writer, heard) => {
-            if owes.borrow().is_some() {
-                lost(ended.as_ref().err().unwrap_or(&io::ErrorKind::UnexpectedEof.into()));
-                // The client connects once more, to another NameNode if there is one.
-                upstream.prefer((number + 1) % upstream.count());
-            }
-            ended
-        }
-        () = stalled => {
+    let end = select! {
+        end = ask(client_reader, namenode_writer, &owes) => end,
+        end = answer(namenode_reader, client_writer, &owes) => end,
+        () = stall(owes.subscribe(), upstream.patience.answer) => End::Stalled,
+    };
+    match end {
+        End::Client => return Ok(()),
+        // As NameNodes do with clients that have asked nothing for long.
+        End::Lost(_) if owes.borrow().is_none() => return Ok(()),
+        End::Lost(error) => upstream.note_lost(number, &error),
+        End::Stalled => {
             let seconds = upstream.patience.answer.as_secs_f64();
-            upstream.note(number, Kind::Timeout, format_args!("gave no answer within {seconds} s"));
-            upstream.prefer((number + 1) % upstream.count());
-            Ok(())
+            let what = format_args!("gave no answer within {seconds} s");
+            upstream.note(number, Kind::Timeout, what)
         }
-    }
+        End::Standby => upstream.note(number, Kind::Standby, "is not the active one"),
+    };
+    // The client connects once more.
+    upstream.prefer((number + 1) % upstream.count());
+    Ok(())
 }
 
 async fn connect(upstream: &Upstream) -> Option<(usize, Box<dyn Stream>)> {
@@ -67,20 +77,49 @@ async fn connect(upstream: &Upstream) -> Option<(usize, Box<dyn Stream>)> {
     }
 }
 
-async fn copy(
-    mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    mut note: impl FnMut() -> bool,
-) -> io::Result<()> {
+type Owes = watch::Sender<Option<Instant>>;
+
+async fn ask(mut client: impl AsyncRead + Unpin, mut namenode: impl AsyncWrite + Unpin, owes: &Owes) -> End {
     let mut buffer = vec![0; CHUNK];
     loop {
-        let length = from.read(&mut buffer).await?;
-        if length == 0 {
-            return to.shutdown().await;
+        let length = match client.read(&mut buffer).await {
+            Ok(length) if length > 0 => length,
+            _ => return End::Client,
+        };
+        owes.send_if_modified(|since| since.is_none() && since.replace(Instant::now()).is_none());
+        let written = async {
+            namenode.write_all(&buffer[..length]).await?;
+            namenode.flush().await
+        };
+        if let Err(error) = written.await {
+            return End::Lost(error);
         }
-        note();
-        to.write_all(&buffer[..length]).await?;
-        to.flush().await?;
+    }
+}
+
+async fn answer(
+    mut namenode: impl AsyncRead + Unpin,
+    mut client: impl AsyncWrite + Unpin,
+    owes: &Owes,
+) -> End {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let length = match namenode.read(&mut buffer).await {
+            Ok(0) => return End::Lost(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => length,
+            Err(error) => return End::Lost(error),
+        };
+        owes.send_if_modified(|since| since.take().is_some());
+        // Told of it, the client would stay with this NameNode: it knows of no other.
+        if buffer[..length]
+            .windows(STANDBY.len())
+            .any(|bytes| bytes == STANDBY)
+        {
+            return End::Standby;
+        }
+        if client.write_all(&buffer[..length]).await.is_err() {
+            return End::Client;
+        }
     }
 }
 

@@ -99,7 +99,10 @@ impl Tunnel {
             }
         };
         let tls = match ca {
-            Some(ca) => Some(Tls::new(ca, identity, verify, name).map_err(|error| raised(py, &error))?),
+            Some(ca) => Some(
+                py.detach(|| Tls::new(ca, identity, verify, name))
+                    .map_err(|error| raised(py, &error))?,
+            ),
             None if identity.is_some() || name.is_some() => {
                 return Err(PyValueError::new_err(
                     "no ca is given: TLS needs the certificates of the CA to trust",

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::calls::{Calls, Verdict};
 use crate::frame::{CONTEXT, Frames, Request, Response};
 use crate::protobuf::Malformed;
-use crate::upstream::{Failure, Kind, Stream, Upstream};
+use crate::upstream::{Failure, Kind, PREAMBLE, Stream, Upstream};
 
 /// What may wait for one side to read it before the other side is read on.
 const AHEAD: usize = 1 << 20;
@@ -38,6 +38,7 @@ pub async fn relay(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstrea
         misses: 0,
         distrusts: 0,
         redial: Instant::now(),
+        failure: None,
         to_client: BytesMut::new(),
         last: false,
         upstream,
@@ -70,6 +71,8 @@ struct Relay {
     misses: u32,
     distrusts: usize,
     redial: Instant,
+    /// What last went wrong since an answer came.
+    failure: Option<Failure>,
     to_client: BytesMut,
     /// Nothing more is to be sent to the client.
     last: bool,
@@ -121,6 +124,7 @@ impl Relay {
             return Ok(());
         }
         if request.call == CONTEXT {
+            self.opening.truncate(PREAMBLE);
             self.opening.extend_from_slice(&request.frame);
         }
         if let Link::Up(up) = &mut self.link {
@@ -148,7 +152,7 @@ impl Relay {
         let exception = response.exception.clone();
         match self.calls.answer(response, now) {
             Verdict::Pass(frame) => {
-                (self.misses, self.distrusts) = (0, 0);
+                (self.misses, self.distrusts, self.failure) = (0, 0, None);
                 self.upstream.prefer(self.number);
                 self.to_client.extend_from_slice(&frame);
             }
@@ -165,11 +169,12 @@ impl Relay {
                 self.miss(failure, now);
             }
             Verdict::Again if !exception.is_empty() => {
-                self.upstream.note(
+                let failure = self.upstream.note(
                     self.number,
                     Kind::Standby,
                     format_args!("puts calls off ({exception})"),
                 );
+                self.failure = Some(failure);
             }
             Verdict::Again | Verdict::Drop => {}
         }
@@ -192,6 +197,7 @@ impl Relay {
         } else {
             0
         };
+        self.failure = Some(failure);
         // No waiting mends that no NameNode takes our certificate, or shows one that we take.
         if self.distrusts >= count {
             self.distrusts = 0;
@@ -200,9 +206,11 @@ impl Relay {
     }
 
     fn give_up(&mut self, now: Instant, outage: Option<Duration>) {
-        let failure = self.upstream.failure();
-        let reason = failure.map_or_else(|| "no NameNode has answered".into(), |failure| failure.text);
-        for frame in self.calls.give_up(now, outage, &reason) {
+        let failure = self.failure.clone().unwrap_or_else(|| {
+            let what = "answers other calls, and not this one";
+            self.upstream.note(self.number, Kind::Timeout, what)
+        });
+        for frame in self.calls.give_up(now, outage, &failure.text) {
             self.to_client.extend_from_slice(&frame);
         }
     }
@@ -267,6 +275,8 @@ impl Up {
     async fn step(&mut self, readable: bool) -> io::Result<Event> {
         let writable = !self.outgoing.is_empty() || !self.flushed;
         select! {
+            // Reading first: a refusal that came is worth more than the failure to write after it.
+            biased;
             frame = self.frames.next(), if readable => {
                 let frame = frame?.ok_or(io::ErrorKind::UnexpectedEof)?;
                 self.heard = Instant::now();

@@ -15,12 +15,11 @@ use tokio::time::{sleep, timeout};
 use crate::owner;
 use crate::pipe::pipe;
 use crate::relay::relay;
-use crate::upstream::{self, Upstream};
+use crate::upstream::{self, PREAMBLE, Upstream};
 
 const THREADS: usize = 2;
 /// Look up names and owners, which may block.
 const BLOCKING_THREADS: usize = 4;
-const PREAMBLE: usize = 7;
 const SIMPLE: u8 = 0;
 
 pub struct Tunnel {

@@ -16,6 +16,9 @@ use tokio_rustls::TlsConnector;
 
 use crate::tls::Tls;
 
+/// The length of what a client sends before its first frame: who it is, and how it says so.
+pub const PREAMBLE: usize = 7;
+
 /// How long to wait, for what.
 pub struct Patience {
     /// For a connection, and then for its TLS handshake.

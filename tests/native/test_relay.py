@@ -226,6 +226,42 @@ def test_sasl_passes_as_it_is(tunnel: Open) -> None:
                 assert opened.failure_kind == "timeout"
 
 
+def test_sasl_leaves_a_standby_for_the_next_connection(tunnel: Open) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as standby,
+        socket.create_server(("127.0.0.1", 0)) as active,
+    ):
+        opened = tunnel(*(f"127.0.0.1:{listener.getsockname()[1]}" for listener in (standby, active)))
+        with Client(opened.port, SASL) as client:
+            client.socket.sendall(b"call")
+            accepted, _ = standby.accept()
+            with accepted:
+                assert _read(accepted, 11) == b"hrpc\x09\x00\xdfcall"
+                accepted.sendall(b"..." + STANDBY.encode() + b"...")
+                assert client.is_closed()
+        assert opened.failure_kind == "standby"
+        with Client(opened.port, SASL):
+            accepted, _ = active.accept()
+            with accepted:
+                assert _read(accepted, 7) == b"hrpc\x09\x00\xdf"
+
+
+def test_a_call_that_is_slow_among_quick_ones(namenode: Start, tunnel: Open) -> None:
+    node = namenode(lambda request: SILENCE if request.method == "getContentSummary" else YES)
+    opened = tunnel(node, outage_timeout=2.0)
+    with Client(opened.port) as client:
+        slow = client.ask("getContentSummary")
+        heard: list[int] = []
+        while slow not in heard:
+            if len(heard) < 15:
+                client.ask("getFileInfo")
+            heard.append(client.hear()[0])
+            time.sleep(0.2)
+        assert "answers other calls, and not this one" in client.error
+    assert calls(node.requests).count(("getContentSummary", 0, 0)) == 1
+    assert opened.failure_kind == "timeout"
+
+
 def _read(peer: socket.socket, length: int) -> bytes:
     received = b""
     while len(received) < length:
