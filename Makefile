@@ -1,5 +1,4 @@
-# Needs Python 3.11+ and make; what runs Spark and Hadoop also needs Java 17 and Maven, and the native part Rust.
-# `make` alone lists the commands.
+# Needs Python 3.11+ and make; `make test-all` also Java 17, Maven, Rust, Go and Node. `make` alone lists the commands.
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
@@ -15,7 +14,10 @@ SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
 HADOOP := .hadoop
 HOPS := .hops
-SERVERS_READY := $(HADOOP)/.ready $(HOPS)/.ready
+S3 := .s3
+AZURITE := .azurite
+SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE)
+SERVERS_READY := $(SERVERS:%=%/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -95,6 +97,21 @@ $(HOPS)/.ready: tests/servers/hops/requirements.txt $(VENV)/.uv-$(UV_VERSION)
 	@$(UV) pip install --quiet --only-binary :all: --python $(HOPS)/bin/python --require-hashes --requirement $<
 	@touch $@
 
+$(S3)/.ready: tests/servers/s3/go.mod tests/servers/s3/go.sum
+	@command -v go >/dev/null || { echo "versitygw needs Go" >&2; exit 1; }
+	@echo "building versitygw in $(S3) (minutes)"
+	@rm -rf $(S3)
+	@go build -C $(<D) -mod=readonly -trimpath -ldflags "-s -w" -o $(CURDIR)/$(S3)/versitygw \
+		github.com/versity/versitygw/cmd/versitygw
+	@touch $@
+
+$(AZURITE)/.ready: tests/servers/azurite/package.json tests/servers/azurite/package-lock.json
+	@command -v npm >/dev/null || { echo "Azurite needs Node" >&2; exit 1; }
+	@echo "installing Azurite in $(AZURITE)"
+	@rm -rf $(AZURITE) && mkdir $(AZURITE) && cp $^ $(AZURITE)
+	@npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
 	$(BIN)/headrace demo
 
@@ -140,6 +157,6 @@ testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
 
 clean: ## remove .venv, .spark, the servers, dist/ and the caches
-	rm -rf $(VENV) $(SPARK) $(HADOOP) $(HOPS) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) $(SPARK) $(SERVERS) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache \
 		.import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
