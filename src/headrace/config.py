@@ -210,10 +210,21 @@ def _remote_config(
             f"cannot make the folder {work}: {error.strerror}",
             hint=f"name another for what is kept on this machine in {WORK_VARIABLE}",
         ) from None
-    if tls is None and scheme.lower() == "hopsfs" and os.environ.get(PEMS_VARIABLE):
-        tls = TLS.from_dir(os.environ[PEMS_VARIABLE])
-    conf = os.environ.get(HADOOP_CONF_VARIABLE)
-    return StoreConfig(root, named, work, memory_limit, threads, options, tls, Path(conf) if conf else None)
+    return StoreConfig(
+        root, named, work, memory_limit, threads, options, tls or pems(root), hadoop_conf_dir()
+    )
+
+
+def pems(uri: str) -> TLS | None:
+    """The certificates for HopsFS where none are named: those in the folder that the environment names."""
+    folder = os.environ.get(PEMS_VARIABLE)
+    return TLS.from_dir(folder) if folder and uri.startswith("hopsfs://") else None
+
+
+def hadoop_conf_dir() -> Path | None:
+    """The folder of Hadoop's configuration, by the environment."""
+    folder = os.environ.get(HADOOP_CONF_VARIABLE)
+    return Path(folder) if folder else None
 
 
 def _work_folder() -> Path:

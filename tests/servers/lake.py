@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from servers.azurite import Azurite
 from servers.hdfs import Hdfs
 from servers.pki import Pki
+from servers.s3 import S3
 from servers.tls_front import TlsFront
 
-KINDS = ("hdfs", "hopsfs")
+KINDS = ("hdfs", "hopsfs", "s3", "azure")
 
 
 @contextlib.contextmanager
@@ -21,10 +23,13 @@ def running_lake(kind: str, folder: Path) -> Iterator[str]:
     told = {"HEADRACE_REGISTRY": f"sqlite:///{folder / 'registry.db'}", "HEADRACE_WORK": str(folder / "work")}
     with contextlib.ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())
-        hdfs = stack.enter_context(Hdfs(folder / "hdfs"))
-        if kind == "hdfs":
-            uri, told["HADOOP_CONF_DIR"] = hdfs.url, str(hdfs.conf)
+        if kind in ("s3", "azure"):
+            store = stack.enter_context(S3(folder) if kind == "s3" else Azurite(folder))
+            uri, told = store.url, told | store.storage_options
         else:
+            hdfs = stack.enter_context(Hdfs(folder / "hdfs"))
+            uri, told["HADOOP_CONF_DIR"] = hdfs.url, str(hdfs.conf)
+        if kind == "hopsfs":
             pki = Pki(folder / "pki")
             front = stack.enter_context(TlsFront(hdfs.namenode, pki.server(), folder / "front.log"))
             uri, told["PEMS_DIR"] = f"hopsfs://{front.address}", str(pki.client())
