@@ -76,8 +76,11 @@ def test_an_interrupted_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["fg", "preview", "weather", "-n", "many"], "Invalid value for '-n'"),
         (["fg", "list"], "no store is named"),
         (["init", "grpc://127.0.0.1:1"], "'grpc://127.0.0.1:1' is no store"),
-        (["serve", "--root", "s3://bucket", "--listen", "grpc://127.0.0.1:0"], "'s3://bucket' is no store"),
-        (["fg", "list", "--store", "s3://bucket"], "'s3://bucket' is no store"),
+        (
+            ["serve", "--root", "s3://bucket", "--listen", "grpc://127.0.0.1:0"],
+            "a store at s3://bucket needs a registry",
+        ),
+        (["fg", "list", "--store", "s3://bucket"], "a store at s3://bucket needs a registry"),
         (
             ["fg", "list", "--store", "grpc://h:1", "--pems-dir", ".", "--tls-ca", "ca.pem"],
             "--pems-dir names all",

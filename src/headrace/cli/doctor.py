@@ -15,7 +15,7 @@ import typer
 from headrace.cli.report import out, print_json
 from headrace.cli.status import PATIENCE
 from headrace.cli.target import Target, on_store
-from headrace.config import find_store
+from headrace.config import find_store, is_remote
 from headrace.errors import HeadraceError
 from headrace.storage.failure import stored
 
@@ -105,6 +105,9 @@ def _store(target: Target) -> Iterator[Check]:
         yield _tried("TLS files", lambda: _read_certificates(target))
     if target.remote:
         yield _tried("service", lambda: _visit(target))
+        return
+    if is_remote(target.named):
+        yield _tried("store", lambda: _visit(target))
         return
     folder = _tried("store folder", lambda: _write_into(target))
     yield folder

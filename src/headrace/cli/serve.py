@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from headrace.cli.report import print_json, print_text, print_warning
-from headrace.cli.target import Json
+from headrace.cli.target import Json, Option, storage_options
 from headrace.config import TLS, store_config
 
 if TYPE_CHECKING:
@@ -25,7 +25,12 @@ _GRACE_SECONDS = 3.0
 
 
 def serve(
-    root: Annotated[str, typer.Option(help="Folder of the store; made if it is missing.")],
+    root: Annotated[
+        str,
+        typer.Option(
+            help="Folder of the store, made if it is missing; or its URI, such as s3://bucket/path."
+        ),
+    ],
     listen: Annotated[
         list[str],
         typer.Option(
@@ -35,6 +40,11 @@ def serve(
     ],
     registry: Annotated[
         str | None, typer.Option(help="SQLAlchemy URL of the registry; SQLite in the root by default.")
+    ] = None,
+    option: Option = None,
+    pems_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder with ca_chain.pem, client_cert.pem and client_key.pem, for hopsfs."),
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="Server certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Server private key, PEM.")] = None,
@@ -52,7 +62,14 @@ def serve(
     from headrace.wiring import Service
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    config = store_config(root, registry=registry, memory_limit=memory_limit, threads=threads)
+    config = store_config(
+        root,
+        registry=registry,
+        memory_limit=memory_limit,
+        threads=threads,
+        storage_options=storage_options(option),
+        tls=TLS.from_dir(pems_dir) if pems_dir else None,
+    )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
     service = Service(config, listen, tls)
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.config import STORE_VARIABLE, TLS, default_store, find_store
+from headrace.config import REGISTRY_VARIABLE, STORE_VARIABLE, TLS, default_store, find_store
 from headrace.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 _PANEL = "Store"
 
+Option = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="What the storage is told by its own keys, such as AWS_REGION=eu-north-1; repeat it for each.",
+        rich_help_panel=_PANEL,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -29,6 +37,8 @@ class Target:
     project: str
     tls: TLS | None
     json: bool
+    registry: str | None = None
+    options: dict[str, str] | None = None
 
     @property
     def named(self) -> str:
@@ -36,7 +46,7 @@ class Target:
         if self.store is None:
             raise InvalidArgument(
                 "no store is named",
-                hint=f"give --store FOLDER or --store grpc://host:port, or set {STORE_VARIABLE}",
+                hint=f"give --store with a folder, a URI or a service, or set {STORE_VARIABLE}",
             )
         return self.store
 
@@ -55,10 +65,16 @@ class Target:
         """
         from headrace.connection import connect
 
-        if self.remote:
-            return connect(self.named, project=self.project, tls=self.tls, timeout=timeout)
-        find_store(self.named)
-        return connect(self.named, project=self.project, tls=self.tls)
+        if not self.remote:
+            find_store(self.named)
+        return connect(
+            self.named,
+            project=self.project,
+            tls=self.tls,
+            registry=self.registry,
+            storage_options=self.options,
+            timeout=timeout if self.remote else None,
+        )
 
 
 def on_store(command: Callable[..., None]) -> Callable[..., None]:
@@ -79,18 +95,27 @@ def _target(
     store: Annotated[
         str | None,
         typer.Option(
-            help="Folder, or a service: grpc://host:port, grpc+tls://host:port, grpc+unix:///path. "
-            f"By default what {STORE_VARIABLE} names.",
+            help="Folder, or s3://, gs://, abfss://, hdfs://, hopsfs://; or a service: grpc://host:port, "
+            f"grpc+tls://host:port, grpc+unix:///path. By default what {STORE_VARIABLE} names.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
     project: Annotated[
         str, typer.Option(help="Namespace of groups and views.", rich_help_panel=_PANEL)
     ] = "default",
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            help=f"SQLAlchemy URL of the registry of a store that is no service; by default what "
+            f"{REGISTRY_VARIABLE} names, or SQLite in a folder.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    option: Option = None,
     pems_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with ca_chain.pem, client_cert.pem and client_key.pem, for grpc+tls.",
+            help="Folder with ca_chain.pem, client_cert.pem and client_key.pem, for grpc+tls and hopsfs.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -112,4 +137,14 @@ def _target(
             "--pems-dir names all certificates", hint="leave out --tls-ca, --tls-cert and --tls-key"
         )
     tls = TLS.from_dir(pems_dir) if pems_dir else TLS(tls_ca, tls_cert, tls_key) if named else None
-    return Target(store or default_store(), project, tls, json)
+    return Target(store or default_store(), project, tls, json, registry, storage_options(option))
+
+
+def storage_options(given: list[str] | None) -> dict[str, str] | None:
+    """What `--option` was given. Raises InvalidArgument."""
+    if not given:
+        return None
+    for text in given:
+        if "=" not in text.strip("="):
+            raise InvalidArgument(f"--option {text} has no value", hint="write --option KEY=VALUE")
+    return {key: value for key, _, value in (text.partition("=") for text in given)}

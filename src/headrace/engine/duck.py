@@ -13,6 +13,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
+from headrace.engine.passed import unpacked
 from headrace.errors import (
     Cancelled,
     CorruptTable,
@@ -72,11 +73,14 @@ def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | No
         if not isinstance(error, duckdb.Error):
             return None
         told = _Told("", str(error))
+    ours = unpacked(told.exception_message)
+    if ours is not None:
+        return ours
     raised = type(error) if isinstance(error, duckdb.Error) else _exception(told.exception_type)
-    for kind, ours, message in (*(_OF_USERS if of_users else ()), *_TRANSLATED):
+    for kind, meant, message in (*(_OF_USERS if of_users else ()), *_TRANSLATED):
         if issubclass(raised, kind):
             first, *_ = told.exception_message.splitlines() or [""]
-            return ours(message.format(first), details={"engine": told.exception_message})
+            return meant(message.format(first), details={"engine": told.exception_message})
     return InternalError(f"the query engine failed: {told.exception_message}")
 
 

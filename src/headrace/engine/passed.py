@@ -1,0 +1,27 @@
+"""Errors of ours on their way through DuckDB, which keeps the text of an error alone."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from headrace.errors import HeadraceError, error_types
+
+_PASSED = re.compile(r"<<headrace ([0-9a-f]+)>>")
+_PARTS = msgspec.json.Decoder(tuple[str, str, str | None])
+
+
+def packed(error: HeadraceError) -> str:
+    """A text that says all of the error."""
+    told = msgspec.json.encode((error.code, error.message, error.hint))
+    return f"<<headrace {told.hex()}>>"
+
+
+def unpacked(text: str) -> HeadraceError | None:
+    """The error that was packed into what DuckDB says; None if there is none."""
+    found = _PASSED.search(text)
+    if found is None:
+        return None
+    code, message, hint = _PARTS.decode(bytes.fromhex(found[1]))
+    return next(kind for kind in error_types() if kind.code == code)(message, hint=hint)
