@@ -17,7 +17,8 @@ class Tunnel:
     are PEM files, read again for each connection. Without it they are plain TCP.
 
     A NameNode that does not answer within `answer_timeout` seconds is left for the next one. A call that has no
-    answer after `outage_timeout` seconds fails at its client with the reason.
+    answer after `outage_timeout` seconds fails at its client with the reason. A client that has asked nothing for
+    `idle_timeout` seconds is disconnected; it connects again when it needs to.
     """
 
     def __new__(
@@ -32,6 +33,7 @@ class Tunnel:
         connect_timeout: float = 10.0,
         answer_timeout: float = 30.0,
         outage_timeout: float = 90.0,
+        idle_timeout: float = 60.0,
     ) -> Tunnel:
         """Raises `CertificateError`, and `ValueError` for anything else that makes no sense.
 

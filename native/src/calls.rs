@@ -166,10 +166,7 @@ impl Calls {
             .map(|call| {
                 call.refusal.unwrap_or_else(|| {
                     let waited = (now - call.begun).as_secs_f64();
-                    let message = format!(
-                        "{}: no answer within {waited:.1} s: {reason}",
-                        call.request.method
-                    );
+                    let message = format!("{} failed after {waited:.1} s: {reason}", call.request.method);
                     call.request.failed("java.io.IOException", &message)
                 })
             })
@@ -305,10 +302,7 @@ mod tests {
         assert!(calls.give_up(now, Some(outage), "nn1 is gone").is_empty());
         let answers = calls.give_up(now + outage, Some(outage), "nn1 is gone");
         let text = String::from_utf8_lossy(&answers[0]).into_owned();
-        assert!(
-            text.contains("create: no answer within 90.0 s: nn1 is gone"),
-            "{text}"
-        );
+        assert!(text.contains("create failed after 90.0 s: nn1 is gone"), "{text}");
         assert!(calls.is_empty());
     }
 

@@ -10,7 +10,7 @@ use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::upstream::{Kind, Stream, Upstream};
+use crate::upstream::{Kind, Patience, Stream, Upstream};
 
 const CHUNK: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(500);
@@ -18,7 +18,7 @@ const STANDBY: &[u8] = b"org.apache.hadoop.ipc.StandbyException";
 
 /// How it ended.
 enum End {
-    /// The client went, or does not read.
+    /// The client went, does not read, or has asked nothing for long.
     Client,
     /// The NameNode went.
     Lost(io::Error),
@@ -40,7 +40,7 @@ pub async fn pipe(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream
     let end = select! {
         end = ask(client_reader, namenode_writer, &owes) => end,
         end = answer(namenode_reader, client_writer, &owes) => end,
-        () = stall(owes.subscribe(), upstream.patience.answer) => End::Stalled,
+        end = wait(owes.subscribe(), &upstream.patience) => end,
     };
     match end {
         End::Client => return Ok(()),
@@ -123,14 +123,16 @@ async fn answer(
     }
 }
 
-/// Ends once the NameNode has owed an answer for `patience`.
-async fn stall(mut owes: watch::Receiver<Option<Instant>>, patience: Duration) {
+/// Ends once the NameNode has owed an answer for too long, or the client has asked nothing.
+async fn wait(mut owes: watch::Receiver<Option<Instant>>, patience: &Patience) -> End {
     loop {
-        let since = *owes.borrow_and_update();
-        let due = since.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400)) + patience;
+        let (due, end) = match *owes.borrow_and_update() {
+            Some(since) => (since + patience.answer, End::Stalled),
+            None => (Instant::now() + patience.idle, End::Client),
+        };
         select! {
             _ = owes.changed() => {}
-            () = sleep_until(due) => if since.is_some() { return },
+            () = sleep_until(due) => return end,
         }
     }
 }

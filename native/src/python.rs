@@ -43,7 +43,7 @@ struct Tunnel(tunnel::Tunnel);
 impl Tunnel {
     #[new]
     #[pyo3(signature = (namenodes, *, ca=None, cert=None, key=None, server_name=None, verify="full",
-                        connect_timeout=10.0, answer_timeout=30.0, outage_timeout=90.0))]
+                        connect_timeout=10.0, answer_timeout=30.0, outage_timeout=90.0, idle_timeout=60.0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -56,6 +56,7 @@ impl Tunnel {
         connect_timeout: f64,
         answer_timeout: f64,
         outage_timeout: f64,
+        idle_timeout: f64,
     ) -> PyResult<Self> {
         let namenodes = namenodes
             .iter()
@@ -70,6 +71,7 @@ impl Tunnel {
             connect: seconds("connect_timeout", connect_timeout)?,
             answer: seconds("answer_timeout", answer_timeout)?,
             outage: seconds("outage_timeout", outage_timeout)?,
+            idle: seconds("idle_timeout", idle_timeout)?,
         };
         let verify = match verify {
             "full" => Verify::Full,

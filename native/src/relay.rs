@@ -24,7 +24,8 @@ use crate::upstream::{Failure, Kind, PREAMBLE, Stream, Upstream};
 /// What may wait for one side to read it before the other side is read on.
 const AHEAD: usize = 1 << 20;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-const NEVER: Duration = Duration::from_secs(86_400);
+/// How long a client is given at least to take what it was sent.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// Serves `client`, which has sent `preamble`, until it goes.
 pub async fn relay(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream>) -> io::Result<()> {
@@ -39,12 +40,12 @@ pub async fn relay(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstrea
         distrusts: 0,
         redial: Instant::now(),
         failure: None,
+        active: Instant::now(),
         to_client: BytesMut::new(),
         last: false,
         upstream,
     };
-    while !(relay.last && relay.to_client.is_empty()) {
-        let wake = relay.advance(Instant::now())?;
+    while let Some(wake) = relay.advance(Instant::now())? {
         let readable = relay.to_client.len() < AHEAD;
         select! {
             frame = frames.next(), if relay.calls.has_room() => match frame? {
@@ -73,14 +74,20 @@ struct Relay {
     redial: Instant,
     /// What last went wrong since an answer came.
     failure: Option<Failure>,
+    /// When the client last asked or was answered something.
+    active: Instant,
     to_client: BytesMut,
     /// Nothing more is to be sent to the client.
     last: bool,
 }
 
 impl Relay {
-    /// Does what is due, and tells when to look again.
-    fn advance(&mut self, now: Instant) -> io::Result<Instant> {
+    /// Does what is due, and tells when to look again; `None` where the client is to be let go.
+    fn advance(&mut self, now: Instant) -> io::Result<Option<Instant>> {
+        let idle = self.active + self.upstream.patience.idle;
+        if self.to_client.is_empty() && (self.last || self.calls.is_empty() && idle <= now) {
+            return Ok(None);
+        }
         let (answer, outage) = (self.upstream.patience.answer, self.upstream.patience.outage);
         if self.calls.oldest().is_some_and(|begun| begun + outage <= now) {
             self.give_up(now, Some(outage));
@@ -113,14 +120,16 @@ impl Relay {
             }
         };
         let late = self.calls.oldest().map(|begun| begun + outage);
-        Ok(next.into_iter().chain(late).min().unwrap_or(now + NEVER))
+        let first = next.into_iter().chain(late).min();
+        Ok(Some(first.unwrap_or(idle.max(now + LEAST))))
     }
 
     /// Takes a frame of the client.
     fn take(&mut self, frame: Bytes) -> Result<(), Malformed> {
         let request = Request::parse(frame)?;
         if request.call >= 0 {
-            self.calls.add(request, Instant::now());
+            self.active = Instant::now();
+            self.calls.add(request, self.active);
             return Ok(());
         }
         if request.call == CONTEXT {
@@ -153,6 +162,7 @@ impl Relay {
         match self.calls.answer(response, now) {
             Verdict::Pass(frame) => {
                 (self.misses, self.distrusts, self.failure) = (0, 0, None);
+                self.active = now;
                 self.upstream.prefer(self.number);
                 self.to_client.extend_from_slice(&frame);
             }

@@ -195,19 +195,23 @@ fn check_dates(file: &Path, certificate: &CertificateDer<'_>) -> Result<(), Cert
         None,
         None,
     );
-    let days = |from: UnixTime, to: UnixTime| to.as_secs().saturating_sub(from.as_secs()) / 86400;
+    let days = |from: UnixTime, to: UnixTime| match to.as_secs().saturating_sub(from.as_secs()) / 86400 {
+        0 => "less than a day".into(),
+        1 => "a day".into(),
+        days => format!("{days} days"),
+    };
     match checked.err() {
         Some(webpki::Error::CertExpired { time, not_after }) => Err(CertificateError::new(
             file,
             format!(
-                "has expired, {} days ago: put a renewed certificate there",
+                "has expired, {} ago: put a renewed certificate there",
                 days(not_after, time)
             ),
         )),
         Some(webpki::Error::CertNotValidYet { time, not_before }) => Err(CertificateError::new(
             file,
             format!(
-                "is not valid yet, for {} days: look at the clock of this host",
+                "is not valid yet, for {}: look at the clock of this host",
                 days(time, not_before)
             ),
         )),

@@ -27,6 +27,8 @@ pub struct Patience {
     pub answer: Duration,
     /// For one call in all, over whatever NameNodes and connections.
     pub outage: Duration,
+    /// For a client that asks nothing. Clients of HDFS that nobody holds any more leave their connections open.
+    pub idle: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -18,6 +18,7 @@ from native.wire import (
     FATAL,
     SASL,
     SILENCE,
+    SIMPLE,
     STANDBY,
     STARTING,
     TRUE,
@@ -91,6 +92,18 @@ def test_a_connection_lost_between_calls_is_nobodys_trouble(namenode: Start, tun
     assert opened.failure is None
 
 
+@pytest.mark.parametrize("auth", [SIMPLE, SASL])
+def test_a_client_that_is_idle_is_let_go(namenode: Start, tunnel: Open, auth: int) -> None:
+    opened = tunnel(namenode(in_turn(SILENCE)), idle_timeout=0.5, answer_timeout=1.5, outage_timeout=1.5)
+    begun = time.monotonic()
+    with Client(opened.port, auth) as idle:
+        assert idle.is_closed()
+        assert 0.4 < time.monotonic() - begun < 1.2
+    with Client(opened.port) as waiting:
+        assert waiting.call("create").status == ERROR
+    assert opened.failure_kind == "timeout"
+
+
 def test_a_namenode_that_is_down_for_a_while(namenode: Start, tunnel: Open) -> None:
     address = unused()
     opened = tunnel(address)
@@ -154,7 +167,7 @@ def test_no_call_waits_longer_than_the_outage(namenode: Start, tunnel: Open) -> 
         answer = client.call("create")
         assert 2.4 < time.monotonic() - begun < 4
         assert (answer.status, answer.exception) == (ERROR, "java.io.IOException")
-        assert client.error.startswith("create: no answer within 2.5 s: NameNode 127.0.0.1:")
+        assert client.error.startswith("create failed after 2.5 s: NameNode 127.0.0.1:")
 
 
 def test_a_file_that_is_not_complete_is_asked_for_again(namenode: Start, tunnel: Open) -> None:
