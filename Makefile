@@ -80,7 +80,7 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 	@touch $@
 
 # Hadoop's daemons look for the folders of their web pages, which its jars have not, on the classpath.
-$(HADOOP)/.ready: tests/servers/hadoop/pom.xml
+$(HADOOP)/.ready: tests/servers/hadoop/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Hadoop needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Hadoop in $(HADOOP)"
 	@rm -rf $(HADOOP)
@@ -88,6 +88,7 @@ $(HADOOP)/.ready: tests/servers/hadoop/pom.xml
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(HADOOP)/jars
 	@mkdir -p $(HADOOP)/classes/webapps/hdfs $(HADOOP)/classes/webapps/datanode
 	@touch $@
+	@PYTHONPATH=tests $(BIN)/python -m servers.hdfs || { rm $@; exit 1; }
 
 # HopsFS's own client installs itself as deltalake, so it cannot be in .venv.
 $(HOPS)/.ready: tests/servers/hops/requirements.txt $(VENV)/.uv-$(UV_VERSION)

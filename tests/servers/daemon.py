@@ -58,20 +58,20 @@ class Daemon:
                 start_new_session=True,
             )
 
-    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal that ends it, and wait until it has ended."""
+    def kill(self, number: signal.Signals = signal.SIGKILL, seconds: float = STOP_SECONDS) -> None:
+        """Send a signal that ends it, and wait until it has ended; after so long it must."""
         if self.running and self._process is not None:
             self._let_be()
             self._process.send_signal(number)
             try:
-                self._process.wait(STOP_SECONDS)
+                self._process.wait(seconds)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Ask it to end, and kill it if it does not in time."""
-        self.kill(signal.SIGTERM)
+        self.kill(signal.SIGTERM, seconds)
 
     def freeze(self) -> None:
         """It keeps its sockets and answers nothing, until `thaw`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tempfile
 import urllib.request
 from functools import partial
 from pathlib import Path
@@ -98,6 +99,8 @@ class Hdfs:
     is active; the one that was must be dead or well, since a folder cannot lock out a writer that was frozen.
     """
 
+    _archive = "SharedArchiveFile"
+
     def __init__(self, folder: Path, datanodes: int = 1, namenodes: int = 1, **settings: object) -> None:
         if not (HOME / ".ready").exists():
             raise RuntimeError("Hadoop is not installed: make .hadoop/.ready installs it")
@@ -165,9 +168,14 @@ class Hdfs:
         self._run(_ADMIN, "-failover", self.active.name, other.name)
         self.active = other
 
-    def java(self, *arguments: str | Path) -> list[str | Path]:
-        """The command for one of Hadoop's programs, with this cluster's configuration."""
-        return [*_JAVA, "-cp", f"{self.conf}:{HOME / 'classes'}:{HOME / 'jars'}/*", *arguments]
+    def java(self, program: str, *arguments: str) -> list[str]:
+        """The command for one of Hadoop's programs, with this cluster's configuration.
+
+        Java takes what it has learned only for a classpath that begins as then: the jars come first.
+        """
+        archive = HOME / f"{program.rpartition('.')[2]}.jsa"
+        classpath = f"{HOME / 'jars'}/*:{HOME / 'classes'}:{self.conf}"
+        return [*_JAVA, f"-XX:{self._archive}={archive}", "-cp", classpath, program, *arguments]
 
     def _datanode(self, number: int) -> Daemon:
         name = f"dn{number}"
@@ -210,3 +218,18 @@ class Hdfs:
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Learning(Hdfs):
+    _archive = "ArchiveClassesAtExit"
+
+
+def learn() -> None:
+    """Keep what Java makes of the classes it loads: the programs of later clusters start in half the time."""
+    with tempfile.TemporaryDirectory() as folder, _Learning(Path(folder) / "hdfs", namenodes=2) as cluster:
+        for daemon in [*cluster.datanodes, *cluster.namenodes]:
+            daemon.stop(seconds=120)
+
+
+if __name__ == "__main__":
+    learn()

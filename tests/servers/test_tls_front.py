@@ -61,6 +61,7 @@ def _stays_open(connection: ssl.SSLSocket) -> bool:
         return True
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 @pytest.mark.parametrize("version", ["TLSv1_1", "TLSv1_2", "TLSv1_3"])
 def test_it_speaks_one_version_alone(start: Callable[..., TlsFront], pki: Pki, version: Version) -> None:
     front = start(minimum=version, maximum=version)
