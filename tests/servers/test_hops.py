@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,6 +77,17 @@ def test_a_commit_whose_answer_is_lost_was_made(hdfs: Hdfs, front: TlsFront, cli
         client.write("lost", ROWS)
     assert front.counts()["dropped"] == dropped + 1
     assert _read(hdfs, "lost") == ROWS
+
+
+def test_an_answer_that_never_comes_is_waited_for(front: TlsFront, client: HopsClient) -> None:
+    front.drop(b"rename", b"_delta_log", at="reply", stall=True)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(client.write, "stalled", ROWS)
+        with pytest.raises(TimeoutError):
+            writing.result(3)
+        front.cut()
+        with pytest.raises(HopsError):
+            writing.result()
 
 
 def test_answers_that_end_early_are_an_error(front: TlsFront, client: HopsClient) -> None:
