@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 UV := $(BIN)/python -m uv
 SYNC := $(UV) sync --quiet --frozen --inexact
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+# What is promised of tables, wherever they lie.
+LAKE_TESTS := $(patsubst %,tests/contract/test_%.py,changes delete overwrite_where restore statistics upkeep upsert)
 NATIVE := native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
@@ -125,6 +127,7 @@ test-native: ## the native part's own tests
 
 test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(SPARK_READY) $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
+	for lake in hopsfs s3 azure; do $(PYTEST) -m "not slow" --lake $$lake $(LAKE_TESTS) || exit 1; done
 
 soak: setup ## the point-in-time property tests with thousands of examples each
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract

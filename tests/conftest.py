@@ -133,6 +133,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("target", [elsewhere] if elsewhere else ["embedded", "remote"], indirect=True)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("lake"):
+        left_out = [item for item in items if item.get_closest_marker("local_files")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """What to connect to: a folder, and a service; or a root in the storage that the tests are run with."""

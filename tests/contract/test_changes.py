@@ -197,6 +197,7 @@ def test_a_group_without_columns(group):
         group.changes(-1)
 
 
+@pytest.mark.local_files
 @pytest.mark.parametrize("what", ["_change_data", "_delta_log/00000000000000000001.json"])
 def test_changes_that_are_no_longer_there(moved, tmp_path, what):
     (Path(moved.location) / what).rename(tmp_path / "away")

@@ -332,6 +332,7 @@ class TestList:
         group.set_tags({"a": None, "b": "3", "c": "4"})
         assert dict(group.tags) == dict(store.get_feature_group("g").tags) == {"b": "3", "c": "4"}
 
+    @pytest.mark.local_files
     def test_a_damaged_table_hides_no_others(self, store):
         whole, damaged = make_weather(store), make_flights(store, (1, "10:00", "JFK", 1.0))
         entry = Path(damaged.location) / "_delta_log" / f"{snapshot(damaged) + 1:020}.json"
@@ -423,6 +424,7 @@ class TestColumn:
 class TestLost:
     """A table that was there and is not is no table that never was."""
 
+    @pytest.mark.local_files
     @pytest.mark.parametrize(
         ("declared", "what"), [(True, ""), (False, ""), (False, "_delta_log/00000000000000000000.json")]
     )

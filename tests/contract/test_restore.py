@@ -123,6 +123,7 @@ def test_a_group_without_rows(store):
         store.create_feature_group("g", primary_key=["id"]).restore(0)
 
 
+@pytest.mark.local_files
 def test_a_snapshot_whose_files_are_gone(group):
     now = held(group.read())
     files = [f for f in Path(group.location).rglob("*.parquet") if "_change_data" not in f.parts]

@@ -557,6 +557,7 @@ def test_a_group_read_at_two_snapshots(store, flights, weather):
     assert set(rows["new_temp"].to_pylist()) == {8.0, 2.0}
 
 
+@pytest.mark.local_files
 class TestFiles:
     def test_they_are_what_others_read(self, view):
         made = {form: view.create_training_dataset(format=form) for form in FORMATS}
@@ -723,6 +724,7 @@ class TestNeeded:
         assert len(again.vacuum(retention_hours=0, dry_run=False)) == 1
         assert made.read().to_arrow().num_rows == ROWS
 
+    @pytest.mark.local_files
     def test_files_that_others_removed_are_told_before_the_first_row(self, view, weather):
         made = view.create_training_dataset()
         path = next(pathlib.Path(weather.location).glob("*.parquet"))

@@ -103,6 +103,7 @@ class TestCompact:
 
 
 class TestVacuum:
+    @pytest.mark.local_files
     def test_a_dry_run_tells_and_removes_nothing(self, group):
         group.compact()
         before = on_disk(group)
@@ -111,6 +112,7 @@ class TestVacuum:
         assert set(gone) < before
         assert on_disk(group) == before
 
+    @pytest.mark.local_files
     def test_what_only_old_snapshots_need_goes(self, group):
         group.compact()
         rows, told = held(group.read()), group.vacuum(retention_hours=0)
@@ -132,6 +134,7 @@ class TestVacuum:
             assert "vacuum" in caught.value.hint
         assert held(group.read(snapshot=8)) == held(group.read())
 
+    @pytest.mark.local_files
     def test_what_is_gone_is_not_told_again(self, group):
         group.compact()
         group.vacuum(retention_hours=0, dry_run=False)
@@ -149,6 +152,7 @@ class TestVacuum:
         assert group.vacuum() == group.vacuum(dry_run=False) == []
         assert group.read(snapshot=3).to_arrow().num_rows == 40
 
+    @pytest.mark.local_files
     def test_files_that_were_never_committed_go(self, group):
         lost = Path(group.location) / ("day=d 1" if group.partition_by else "") / "lost.parquet"
         lost.parent.mkdir(exist_ok=True)
