@@ -167,6 +167,10 @@ impl Relay {
                 self.to_client.extend_from_slice(&frame);
             }
             Verdict::Last(frame) => {
+                let what = format_args!("ended the connection ({exception})");
+                self.failure = Some(self.upstream.note(self.number, Kind::Refused, what));
+                // Calls that are cut off are asked again by their clients, under other ids.
+                self.give_up(now, None);
                 self.last = true;
                 self.to_client.extend_from_slice(&frame);
             }

@@ -201,9 +201,15 @@ def test_many_calls_at_once_in_any_order(namenode: Start, tunnel: Open) -> None:
 
 def test_what_is_fatal_ends_the_connection(namenode: Start, tunnel: Open) -> None:
     fatal = Answer(b"", FATAL, "org.apache.hadoop.security.AccessControlException")
-    with Client(tunnel(namenode(in_turn(fatal))).port) as client:
-        assert client.call("create") == fatal
+    opened = tunnel(namenode(in_turn(SILENCE, fatal)))
+    with Client(opened.port) as client:
+        other, last = client.ask("rename2"), client.ask("create")
+        heard, answer = client.hear()
+        assert (heard, answer.status) == (other, ERROR)
+        assert fatal.exception in client.error
+        assert client.hear() == (last, fatal)
         assert client.is_closed()
+    assert opened.failure_kind == "refused"
 
 
 def test_large_answers_to_a_slow_reader(namenode: Start, tunnel: Open) -> None:
