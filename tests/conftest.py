@@ -128,7 +128,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "target" in metafunc.fixturenames:
+    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "target" in metafunc.fixturenames and not any("target" in names for names in own):
         elsewhere = metafunc.config.getoption("lake")
         metafunc.parametrize("target", [elsewhere] if elsewhere else ["embedded", "remote"], indirect=True)
 

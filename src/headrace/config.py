@@ -146,8 +146,6 @@ def store_config(
     options = _checked_options(storage_options)
     if is_remote(target):
         return _remote_config(target, registry, memory_limit, threads, options, tls)
-    if tls is not None:
-        raise InvalidArgument("tls is for services and hopsfs://, and this store is in a local folder")
     root = _local_root(target)
     is_new = not (root / ".headrace").is_dir()
     try:
@@ -159,7 +157,14 @@ def store_config(
     named = registry or default_registry()
     file = _registry_file(root)
     config = StoreConfig(
-        str(root), named or _sqlite(file), root / ".headrace", memory_limit, threads, options
+        str(root),
+        named or _sqlite(file),
+        root / ".headrace",
+        memory_limit,
+        threads,
+        options,
+        tls or pems(),
+        hadoop_conf_dir(),
     )
     if named is None and _note(root).exists() and not file.exists():
         raise InvalidArgument(
@@ -188,14 +193,7 @@ def _remote_config(
     options: tuple[tuple[str, str], ...],
     tls: TLS | None,
 ) -> StoreConfig:
-    scheme, _, rest = target.rstrip("/").partition("://")
-    root = f"{scheme.lower()}://{rest}"
-    authority, *parts = rest.split("/")
-    if any(part in ("", ".", "..") for part in parts):
-        raise InvalidArgument(f"{target!r} holds a folder without a name of its own")
-    if "@" in authority and scheme.lower() not in ("abfs", "abfss"):
-        raise InvalidArgument(f"{scheme}://…@… names a user", hint="give keys by storage_options")
-    check_folder("/".join(parts))
+    root = given_uri(target)
     named = registry or default_registry()
     if named is None:
         raise InvalidArgument(
@@ -210,21 +208,31 @@ def _remote_config(
             f"cannot make the folder {work}: {error.strerror}",
             hint=f"name another for what is kept on this machine in {WORK_VARIABLE}",
         ) from None
-    return StoreConfig(
-        root, named, work, memory_limit, threads, options, tls or pems(root), hadoop_conf_dir()
-    )
+    return StoreConfig(root, named, work, memory_limit, threads, options, tls or pems(), hadoop_conf_dir())
 
 
-def pems(uri: str) -> TLS | None:
+def pems() -> TLS | None:
     """The certificates for HopsFS where none are named: those in the folder that the environment names."""
     folder = os.environ.get(PEMS_VARIABLE)
-    return TLS.from_dir(folder) if folder and uri.startswith("hopsfs://") else None
+    return TLS.from_dir(folder) if folder else None
 
 
 def hadoop_conf_dir() -> Path | None:
     """The folder of Hadoop's configuration, by the environment."""
     folder = os.environ.get(HADOOP_CONF_VARIABLE)
     return Path(folder) if folder else None
+
+
+def given_uri(text: str) -> str:
+    """A URI of a folder in a storage, in the one form of all that mean it. Raises InvalidArgument."""
+    scheme, _, rest = text.rstrip("/").partition("://")
+    authority, *parts = rest.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise InvalidArgument(f"{text!r} holds a folder without a name of its own")
+    if "@" in authority and scheme.lower() not in ("abfs", "abfss"):
+        raise InvalidArgument(f"{scheme}://…@… names a user", hint="give keys by storage_options")
+    check_folder("/".join(parts))
+    return f"{scheme.lower()}://{rest}"
 
 
 def _work_folder() -> Path:

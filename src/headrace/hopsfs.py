@@ -27,7 +27,9 @@ def storage_options(
         TLSError: a certificate or key cannot be used, or was refused. Unavailable: no NameNode answers.
         InvalidArgument, MissingDependency.
     """
-    place = cluster(uri, tls or pems(uri), dict(options or {}), hadoop_conf_dir())
+    place = cluster(
+        uri, tls or (pems() if uri.startswith("hopsfs://") else None), dict(options or {}), hadoop_conf_dir()
+    )
     try:
         yield dict(place.options)
     except OSError as error:

@@ -81,9 +81,9 @@ class TestRegister:
             (["theirs"], 2, "Missing option '--primary-key'."),
             (["", *KEYS], 2, "location='' is no absolute path"),
             (
-                ["s3://bucket/theirs", *KEYS],
+                ["ftp://host/theirs", *KEYS],
                 2,
-                "location='s3://bucket/theirs' is a URI: tables are read from folders",
+                "location='ftp://host/theirs' is a URI of a kind that is not known: ftp",
             ),
             (["nowhere", *KEYS], 3, "there is no Delta table at "),
             (["own/default", *KEYS], 2, "{}/own/default is inside the store"),

@@ -330,13 +330,27 @@ class TestRefused:
             self.check(store, hr.NotFound, str(path))
 
     @pytest.mark.parametrize(
-        "location", ["theirs", "./theirs", "", "s3://bucket/x", "file:///tmp/x", 3, None, "/a#b", "/a\0b"]
+        "location",
+        [
+            "theirs",
+            "./theirs",
+            "",
+            "s3://",
+            "s3://bucket/../x",
+            "ftp://host/x",
+            "file:///tmp/x",
+            3,
+            None,
+            "/a#b",
+            "/a\0b",
+        ],
     )
     def test_locations(self, store, location):
         self.check(store, hr.InvalidArgument, location)
 
     @pytest.mark.parametrize(
-        ("location", "hint"), [("s3://bucket/x", "name a folder"), ("file:///tmp/x", "give the path: /tmp/x")]
+        ("location", "hint"),
+        [("ftp://host/x", "known are hdfs, hopsfs, s3"), ("file:///tmp/x", "give the path: /tmp/x")],
     )
     def test_uris_are_named(self, store, location, hint):
         with pytest.raises(hr.InvalidArgument, match="is a URI") as told:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from headrace.storage.local import LocalStorage
+from headrace.storage.places import Places
 
 
 @pytest.fixture
@@ -17,10 +19,14 @@ def storages(tmp_path: Path) -> Iterator[tuple[LocalStorage, LocalStorage]]:
     """Two of one folder, as two processes have them; with tables a and b."""
     for name in ("a", "b"):
         (tmp_path / "lake" / "p" / name).mkdir(parents=True)
-    one, other = LocalStorage(tmp_path / "lake"), LocalStorage(tmp_path / "lake")
+    one, other = (LocalStorage(tmp_path / "lake", Places({}, None, None), no_hold) for _ in range(2))
     yield one, other
     one.close()
     other.close()
+
+
+def no_hold(names: Iterable[str], *, alone: bool) -> AbstractContextManager[None]:
+    raise AssertionError("folders of this machine have locks of their own")
 
 
 class Holder:

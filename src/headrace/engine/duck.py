@@ -26,7 +26,7 @@ from headrace.errors import (
 )
 
 if TYPE_CHECKING:
-    from headrace.storage.remote_files import RemoteFiles
+    from headrace.storage.places import Places
 
 _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (
@@ -111,12 +111,9 @@ class Engine:
         memory_limit: such as "4GB"; None leaves DuckDB's own, 80 % of the machine's.
         threads: None is one a processor.
         spill: a folder, made when it is needed.
-        lake: files that are not of this machine.
     """
 
-    def __init__(
-        self, *, memory_limit: str | None, threads: int | None, spill: Path, lake: RemoteFiles | None = None
-    ) -> None:
+    def __init__(self, *, memory_limit: str | None, threads: int | None, spill: Path) -> None:
         config: dict[str, Any] = {
             "temp_directory": str(spill),
             "preserve_insertion_order": False,
@@ -127,15 +124,13 @@ class Engine:
             config["memory_limit"] = memory_limit
         if threads is not None:
             config["threads"] = threads
+        self._reaching = threading.Lock()
+        self._reaches = False
         self._sessions: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
         try:
             self._instance: duckdb.DuckDBPyConnection | None = duckdb.connect(config=config)
             self._instance.execute("SET GLOBAL TimeZone = 'UTC'")
             self._instance.execute("SET GLOBAL errors_as_json = true")
-            if lake is not None:
-                from headrace.engine.lake import Lake  # what it needs takes a while to load
-
-                self._instance.register_filesystem(Lake(lake))
             self._threads = int(self._instance.sql("SELECT current_setting('threads')").fetchall()[0][0])
         except duckdb.Error as error:
             given = {"memory_limit": memory_limit, "threads": threads}
@@ -146,6 +141,16 @@ class Engine:
     def threads(self) -> int:
         """Threads that all sessions share."""
         return self._threads
+
+    def reach(self, places: Places) -> None:
+        """Read files that are not of this machine, too, from now on."""
+        with self._reaching:
+            if self._reaches or self._instance is None:
+                return
+            from headrace.engine.lake import Lake  # what it needs takes a while to load
+
+            self._instance.register_filesystem(Lake(places))
+            self._reaches = True
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:

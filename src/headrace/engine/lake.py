@@ -11,9 +11,10 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 
+from headrace.config import REMOTE_SCHEMES
 from headrace.engine.passed import packed
 from headrace.errors import CorruptTable, HeadraceError
-from headrace.storage.remote_files import RemoteFiles
+from headrace.storage.places import Places
 
 # As snapshots write it, where a path holds what DuckDB takes for a pattern.
 _ESCAPED = re.compile(r"\[([*?\[])\]")
@@ -25,16 +26,17 @@ class Lake(AbstractFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, files: RemoteFiles) -> None:
+    protocol = REMOTE_SCHEMES
+
+    def __init__(self, places: Places) -> None:
         super().__init__()
-        self.protocol = files.place.uri.partition("://")[0]
-        self._files = files
+        self._places = places
 
     def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
         return [_ESCAPED.sub(r"\1", path)]
 
     def open(self, path: str, *_: Any, **__: Any) -> _LakeFile:
-        return _LakeFile(self._files, path)
+        return _LakeFile(self._places, path)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         return {"name": path, "size": self.open(path).size, "type": "file"}
@@ -44,10 +46,10 @@ class Lake(AbstractFileSystem):  # type: ignore[misc]
 
 
 class _LakeFile(io.RawIOBase):
-    def __init__(self, files: RemoteFiles, path: str) -> None:
+    def __init__(self, places: Places, path: str) -> None:
         self._path = path
         with self._passing():
-            self._file = files.file(path)
+            self._file = places.files(path).file(path)
         self.size = self._file.size
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

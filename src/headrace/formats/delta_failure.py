@@ -8,14 +8,13 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError
 from headrace.storage.failure import failure as storage_failure
+from headrace.storage.failure import plain
 from headrace.storage.folder import Folder
 
 # The wheel keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 # A condition or a formula of the table that the wheel has looked at each row for.
 _UNFULFILLED = "failed validation check"
-# Its texts are made for terminals.
-_DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
 def translate(error: Exception, table: Folder) -> HeadraceError:
@@ -25,7 +24,7 @@ def translate(error: Exception, table: Folder) -> HeadraceError:
     if trouble is not None:
         return trouble
     uri = table.shown
-    told = " ".join(_DECORATION.sub(" ", str(error)).split())
+    told = plain(error)
     system = _SYSTEM_ERROR.search(told)
     if system:
         return storage_failure(uri, told, int(system["number"]))

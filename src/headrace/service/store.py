@@ -44,7 +44,6 @@ class Store:
             memory_limit=config.memory_limit,
             threads=config.threads,
             spill=self.storage.work.spill,
-            lake=self.storage.lake,
         )
         self.keys = KeyIndex(self.engine)
         self._logs: Kept[DeltaLog] = Kept(_KEPT_LOGS)
@@ -59,7 +58,10 @@ class Store:
         with self._lock:
             log = self._logs.get(location)
             if log is None:
-                log = DeltaLog(self.storage.folder(location))
+                folder = self.storage.folder(location)
+                if not folder.files.is_local:
+                    self.engine.reach(self.storage.places)
+                log = DeltaLog(folder)
                 self._logs.put(location, log)
             log.started |= definition.started
             return log

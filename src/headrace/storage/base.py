@@ -12,7 +12,7 @@ from headrace.storage.folder import Folder
 from headrace.storage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from headrace.storage.remote_files import RemoteFiles
+    from headrace.storage.places import Places
 
 
 class Hold(Protocol):
@@ -34,8 +34,8 @@ class Storage(Protocol):
         ...
 
     @property
-    def lake(self) -> RemoteFiles | None:
-        """Those files, if the query engine does not find them under their paths by itself."""
+    def places(self) -> Places:
+        """The buckets and clusters of tables that are not of this machine."""
         ...
 
     @property

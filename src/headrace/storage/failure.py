@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterator
 
 from headrace.errors import HeadraceError, LimitExceeded, PermissionDenied, Unavailable
 
+# The texts of the Delta library are made for terminals.
+_DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 _FULL = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -23,6 +26,11 @@ def failure(what: str, reason: object, number: int | None) -> HeadraceError:
             hint="its folders and files must be readable and writable",
         )
     return Unavailable(f"the storage of {what} failed: {reason}")
+
+
+def plain(error: Exception) -> str:
+    """What the Delta library says, in one line."""
+    return " ".join(_DECORATION.sub(" ", str(error)).split())
 
 
 @contextlib.contextmanager

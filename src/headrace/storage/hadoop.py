@@ -34,7 +34,13 @@ def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Pat
             "tables in HDFS and HopsFS need headrace-native", hint='pip install "headrace[hdfs]"'
         ) from None
     parts = urlsplit(uri)
-    _check_tls(parts.scheme, tls)
+    if parts.scheme == "hdfs":
+        tls = None  # whose NameNodes do not speak it
+    elif tls is None or tls.ca is None or tls.cert is None:
+        raise InvalidArgument(
+            "HopsFS asks for certificates: the CA's, an own one and its key",
+            hint="give tls=headrace.TLS.from_dir(folder), or headrace.TLS(ca, cert, key)",
+        )
     conf = HadoopConf(conf_dir, options)
     authority = parts.netloc or conf.default_authority
     if not authority:
@@ -72,16 +78,6 @@ def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Pat
 
     name = authority.rpartition(":")[0] or authority
     return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close)
-
-
-def _check_tls(scheme: str, tls: TLS | None) -> None:
-    if scheme == "hopsfs" and (tls is None or tls.ca is None or tls.cert is None):
-        raise InvalidArgument(
-            "HopsFS asks for certificates: the CA's, an own one and its key",
-            hint="give tls=headrace.TLS.from_dir(folder), or headrace.TLS(ca, cert, key)",
-        )
-    if scheme == "hdfs" and tls is not None:
-        raise InvalidArgument("the NameNodes of HDFS do not speak TLS", hint="write hopsfs:// if these do")
 
 
 def _through(port: int, name: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -7,39 +7,39 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from headrace.config import check_folder
+from headrace.config import REMOTE_SCHEMES, check_folder, given_uri, is_remote
 from headrace.errors import InvalidArgument
+from headrace.storage.base import Hold
 from headrace.storage.failure import stored
 from headrace.storage.files import LocalFiles
 from headrace.storage.folder import Folder
+from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
 
 
 class LocalStorage:
     """The folder of a store; a `Storage`. `.headrace` in it is its workspace."""
 
-    def __init__(self, root: Path, options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, root: Path, places: Places, hold: Hold) -> None:
         self.root = root
-        self._options = options or {}
+        self.places = places
+        self._hold = hold
         self.work = Workspace(root / ".headrace")
 
     @property
     def files(self) -> LocalFiles:
         return LocalFiles()
 
-    @property
-    def lake(self) -> None:
-        return None
-
     def new_location(self, project: str, name: str) -> str:
         return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 
     def folder(self, location: str) -> Folder:
-        path = str(self.root / location)
-        return Folder(path, path, self.files, self._options)
+        if is_remote(location):
+            return self.places.folder(location)
+        return Folder.local(str(self.root / location))
 
     def move(self, folder: Path, location: str) -> None:
         """All of it at once."""
@@ -62,11 +62,17 @@ class LocalStorage:
             self.work.unregistered.settle(registry, is_known, self.remove)
 
     def given_location(self, location: str) -> str:
+        if is_remote(location):
+            given = given_uri(location)
+            self.places.folder(given)
+            return given
         scheme, colons, path = location.partition("://")
         if colons and scheme.isalnum():
             raise InvalidArgument(
-                f"location={location!r} is a URI: tables are read from folders, and not from {scheme}:// yet",
-                hint=f"give the path: {path}" if scheme == "file" else "name a folder where the store is",
+                f"location={location!r} is a URI of a kind that is not known: {scheme}",
+                hint=f"give the path: {path}"
+                if scheme == "file"
+                else f"known are {', '.join(REMOTE_SCHEMES)}",
             )
         if not os.path.isabs(location):
             raise InvalidArgument(
@@ -95,9 +101,12 @@ class LocalStorage:
     @contextlib.contextmanager
     def held(self, locations: Iterable[str], *, alone: bool = False) -> Iterator[None]:
         """A table that is not there is held by nobody."""
+        named = sorted(set(locations))  # in order, so that no two wait for each other
         with contextlib.ExitStack() as holds:
-            # In order, so that no two wait for each other.
-            for location in sorted(set(locations)):
+            for location in named:
+                if is_remote(location):
+                    holds.enter_context(self._hold([location], alone=alone))
+                    continue
                 with stored(str(self.root / location)):
                     try:
                         folder = os.open(self.root / location, os.O_RDONLY)
@@ -109,6 +118,7 @@ class LocalStorage:
 
     def close(self) -> None:
         self.work.close()
+        self.places.close()
 
 
 def _sync(folder: str | Path) -> None:

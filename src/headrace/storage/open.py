@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from headrace.config import StoreConfig
-from headrace.errors import InvalidArgument
-from headrace.storage import hadoop, object_store
 from headrace.storage.base import Hold, Storage
 from headrace.storage.local import LocalStorage
-from headrace.storage.place import Place
+from headrace.storage.places import Places
+from headrace.storage.remote import RemoteStorage
 
 
 def open_storage(config: StoreConfig, hold: Hold) -> Storage:
-    """Raises InvalidArgument, TLSError, MissingDependency, Unavailable, LimitExceeded, PermissionDenied."""
-    if config.is_local:
-        return LocalStorage(Path(config.root), dict(config.storage_options))
-    # What these need takes a while to load.
-    from headrace.storage.remote import RemoteStorage
+    """Raises InvalidArgument, TLSError, MissingDependency, Unavailable, LimitExceeded, PermissionDenied.
 
-    place = _place(config)
+    Args:
+        hold: for tables in storages that have no locks.
+    """
+    places = Places(dict(config.storage_options), config.tls, config.hadoop_conf_dir)
     try:
-        return RemoteStorage(place, urlsplit(config.root).path, config.work, hold)
+        if config.is_local:
+            return LocalStorage(Path(config.root), places, hold)
+        return RemoteStorage(places, config.root, config.work, hold)
     except BaseException:
-        place.close()
+        places.close()
         raise
-
-
-def _place(config: StoreConfig) -> Place:
-    scheme, options = urlsplit(config.root).scheme, dict(config.storage_options)
-    if scheme in hadoop.SCHEMES:
-        return hadoop.cluster(config.root, config.tls, options, config.hadoop_conf_dir)
-    if config.tls is not None:
-        raise InvalidArgument(f"tls is for hopsfs:// and services, and this store is at {scheme}://")
-    return object_store.bucket(config.root, options)

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from headrace.config import given_uri, is_remote
 from headrace.errors import HeadraceError, InvalidArgument
 from headrace.storage.base import Hold
 from headrace.storage.failure import stored
 from headrace.storage.folder import Folder
-from headrace.storage.place import Place
-from headrace.storage.remote_files import RemoteFiles
+from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
 
 _AT_ONCE = 4
@@ -24,51 +24,46 @@ class RemoteStorage:
     """A `Storage` under a URI.
 
     Args:
-        place: the bucket or cluster, which is closed with the storage.
-        root: the path in it, from / on.
+        root: the URI.
         work: a folder of this machine.
         hold: these storages have no locks, so that whoever writes to one store shares this.
     """
 
-    def __init__(self, place: Place, root: str, work: Path, hold: Hold) -> None:
-        self._place = place
-        self._root = root.strip("/")
+    def __init__(self, places: Places, root: str, work: Path, hold: Hold) -> None:
+        self.places = places
+        self._root = places.folder(root)
+        self.files = places.files(f"{self._root.uri}/")
+        self.files.names(self._root.uri)  # so that what is out of reach is told at once
         self._hold = hold
-        self.files = RemoteFiles(place)
         self.work = Workspace(work)
-
-    @property
-    def lake(self) -> RemoteFiles:
-        return self.files
 
     def new_location(self, project: str, name: str) -> str:
         return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 
     def folder(self, location: str) -> Folder:
-        place, path = self._place, self._path(location)
-        return Folder(f"{place.uri}/{path}", f"{place.shown}/{path}", self.files, place.options)
-
-    def _path(self, location: str) -> str:
-        """From the place's root on."""
-        if "://" in location:
-            return location.removeprefix(f"{self._place.shown}/")
-        return f"{self._root}/{location}" if self._root else location
+        if is_remote(location):
+            return self.places.folder(location)
+        root = self._root
+        return Folder(
+            f"{root.uri.rstrip('/')}/{location}",
+            f"{root.shown.rstrip('/')}/{location}",
+            root.files,
+            root.options,
+        )
 
     def given_location(self, location: str) -> str:
-        path = location.removeprefix(f"{self._place.shown}/").strip("/")
-        if not location.startswith(f"{self._place.shown}/") or not path:
+        if not is_remote(location):
             raise InvalidArgument(
-                f"location={location!r} is not where the store is",
-                hint=f"name the folder of the table as {self._place.shown}/…",
+                f"location={location!r} is no URI, and the store is at {self._root.shown}",
+                hint="name the folder of the table as s3://bucket/path, hdfs://host:port/path or the like",
             )
-        if any(part in ("", ".", "..") for part in path.split("/")):
-            raise InvalidArgument(f"location={location!r} holds a folder without a name of its own")
-        if f"{path}/".startswith(f"{self._root}/" if self._root else ""):
+        given = given_uri(location)
+        if f"{self.places.folder(given).uri}/".startswith(f"{self._root.uri.rstrip('/')}/"):
             raise InvalidArgument(
-                f"{location} is inside the store: its tables have feature groups of their own",
+                f"{location} is inside the store {self._root.shown}: its tables have feature groups of their own",
                 hint="use get_feature_group",
             )
-        return f"{self._place.shown}/{path}"
+        return given
 
     def move(self, folder: Path, location: str) -> None:
         """File by file: nobody looks there before all of it is registered."""
@@ -92,7 +87,7 @@ class RemoteStorage:
             yield
 
     def settle(self, registry: str, is_known: Callable[[str], bool]) -> None:
-        with stored(self._place.shown):
+        with stored(self._root.shown):
             self.work.unregistered.settle(registry, is_known, self.remove)
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:
@@ -100,4 +95,4 @@ class RemoteStorage:
 
     def close(self) -> None:
         self.work.close()
-        self._place.close()
+        self.places.close()

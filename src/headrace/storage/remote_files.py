@@ -12,6 +12,7 @@ from deltalake._internal import DeltaFileSystemHandler
 from pyarrow.fs import FileType
 
 from headrace.errors import HeadraceError, InvalidArgument, PermissionDenied, Unavailable
+from headrace.storage.failure import plain
 from headrace.storage.files import Fact
 from headrace.storage.place import Place
 from headrace.storage.remote_file import RemoteFile
@@ -87,9 +88,9 @@ class RemoteFiles:
         except FileNotFoundError:
             raise
         except PermissionError as error:
-            raise PermissionDenied(f"{self.place.shown} does not permit it: {error}") from error
+            raise PermissionDenied(f"{self.place.shown} does not permit it: {plain(error)}") from error
         except OSError as error:
-            raise self.trouble() or Unavailable(f"{self.place.shown} failed: {error}") from error
+            raise self.trouble() or Unavailable(f"{self.place.shown} failed: {plain(error)}") from error
 
     def _within(self, path: str) -> str:
         if not path.startswith(f"{self.place.uri}/"):
