@@ -17,6 +17,7 @@ STORE_VARIABLE = "HEADRACE_STORE"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
 WORK_VARIABLE = "HEADRACE_WORK"
 HADOOP_CONF_VARIABLE = "HADOOP_CONF_DIR"
+HADOOP_USER_VARIABLE = "HADOOP_USER_NAME"
 PEMS_VARIABLE = "PEMS_DIR"
 
 REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
@@ -320,6 +321,19 @@ def default_registry() -> str | None:
 def default_store() -> str | None:
     """What the command line works on where no store is named: the environment's."""
     return os.environ.get(STORE_VARIABLE) or None
+
+
+def hadoop_user() -> str:
+    """As whom the Delta library calls NameNodes that ask for no proof."""
+    named = os.environ.get(HADOOP_USER_VARIABLE)
+    if named is not None:
+        return named
+    import pwd  # which not every system has
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def debugging() -> bool:

@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 import re
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from typing import Literal
 
 import typer
 
-from headrace.cli.report import out, print_json
+from headrace.cli.checks import conclude
+from headrace.cli.doctor_hadoop import hdfs, hopsfs
 from headrace.cli.status import PATIENCE
 from headrace.cli.target import Target, on_store
-from headrace.config import find_store, is_remote
-from headrace.errors import HeadraceError
+from headrace.config import default_store, find_store, is_remote
+from headrace.errors import HeadraceError, InvalidArgument
+from headrace.storage.check import Check, failed
 from headrace.storage.failure import stored
 
-State = Literal["ok", "warn", "fail"]
-
-_STYLES: dict[State, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(?P<parts>\[[^]]*\])?(?P<range>[^;]*)(;.*extra == '(?P<extra>\w+)')?"
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """What was looked at, what was found, and what to do about it."""
-
-    name: str
-    state: State
-    found: str
-    advice: str | None = None
-    exit_code: int = 0
+app = typer.Typer(invoke_without_command=True, add_completion=False)
 
 
+@app.callback()
 @on_store
-def doctor(target: Target) -> None:
-    """Check Python, libraries, extras, and, where a store is named, everything it needs to work."""
-    checks = [_python(), *_libraries(), *(_store(target) if target.store else ())]
-    failed = [check for check in checks if check.state == "fail"]
-    if target.json:
-        told = [{k: v for k, v in dataclasses.asdict(c).items() if k != "exit_code"} for c in checks]
-        print_json({"ok": not failed, "checks": told})
-    else:
-        _show(checks)
-    if failed:
-        raise typer.Exit(failed[0].exit_code or 1)
+def doctor(target: Target, context: typer.Context) -> None:
+    """Check Python, libraries, extras, and, where a store is named, everything it needs to work.
+
+    With hdfs or hopsfs, check a cluster instead.
+    """
+    if context.invoked_subcommand is not None:
+        if target != Target(default_store(), "default", None, False):
+            raise InvalidArgument(
+                f"options before {context.invoked_subcommand} are those of a store",
+                hint=f"write them after it: headrace doctor {context.invoked_subcommand} URI --json",
+            )
+        return
+    conclude([_python(), *_libraries(), *(_store(target) if target.store else ())], target.json)
+
+
+app.command("hdfs")(hdfs)
+app.command("hopsfs")(hopsfs)
 
 
 def _python() -> Check:
@@ -119,7 +115,7 @@ def _tried(what: str, look: Callable[[], str]) -> Check:
     try:
         return Check(what, "ok", look())
     except HeadraceError as error:
-        return Check(what, "fail", f"{error.code}: {error.message}", error.hint, error.exit_code)
+        return failed(what, error)
 
 
 def _read_certificates(target: Target) -> str:
@@ -138,15 +134,3 @@ def _write_into(target: Target) -> str:
 def _visit(target: Target) -> str:
     with target.connect(timeout=PATIENCE) as fs:
         return f"answers; project {target.project} has {len(fs.list_feature_groups())} feature group(s)"
-
-
-def _show(checks: list[Check]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("check", "", "found", "what to do", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for check in checks:
-        state = Text(check.state, style=_STYLES[check.state])
-        table.add_row(check.name, state, check.found, check.advice or "")
-    out().print(table)

@@ -6,8 +6,9 @@ it as it went, and speaks TLS to those of HopsFS, which ask for it. The bytes of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from headrace.config import TLS
@@ -25,7 +26,44 @@ def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Pat
 
     Raises:
         TLSError: a certificate or key cannot be used. MissingDependency: the tunnel is not installed.
-        InvalidArgument: HopsFS without certificates, HDFS with them; a nameservice whose NameNodes are not told.
+        InvalidArgument: HopsFS without certificates; a nameservice whose NameNodes are not told.
+    """
+    scheme = urlsplit(uri).scheme
+    if scheme != "hopsfs":
+        tls = None  # it is for other tables of the store: NameNodes of HDFS do not speak it
+    check_tls(scheme, tls)
+    conf = HadoopConf(conf_dir, options)
+    authority = authority_of(uri, conf)
+    return reach(f"{scheme}://{authority}", conf.namenodes(authority), tls, options)
+
+
+def authority_of(uri: str, conf: HadoopConf) -> str:
+    """The nameservice or NameNode of a URI. Raises InvalidArgument."""
+    parts = urlsplit(uri)
+    authority = parts.netloc or conf.default_authority
+    if not authority:
+        raise InvalidArgument(
+            f"{uri!r} names no cluster", hint=f"write {parts.scheme}://host:port/path, or set fs.defaultFS"
+        )
+    return authority
+
+
+def reach(
+    shown: str,
+    namenodes: Sequence[str],
+    tls: TLS | None,
+    options: Mapping[str, str],
+    patience: float | None = None,
+) -> Place:
+    """The way to these NameNodes.
+
+    Args:
+        shown: the cluster's URI, without a path.
+        namenodes: as host:port; the first is asked first.
+        patience: seconds for a connection, an answer, and a call in all, in place of those of the tunnel.
+
+    Raises:
+        TLSError: a certificate or key cannot be used. MissingDependency: the tunnel is not installed. InvalidArgument.
     """
     try:
         from headrace_native import CertificateError, Tunnel
@@ -33,39 +71,18 @@ def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Pat
         raise MissingDependency(
             "tables in HDFS and HopsFS need headrace-native", hint='pip install "headrace[hdfs]"'
         ) from None
-    parts = urlsplit(uri)
-    if parts.scheme == "hdfs":
-        tls = None  # whose NameNodes do not speak it
-    elif tls is None or tls.ca is None or tls.cert is None:
-        raise InvalidArgument(
-            "HopsFS asks for certificates: the CA's, an own one and its key",
-            hint="give tls=headrace.TLS.from_dir(folder), or headrace.TLS(ca, cert, key)",
-        )
-    conf = HadoopConf(conf_dir, options)
-    authority = parts.netloc or conf.default_authority
-    if not authority:
-        raise InvalidArgument(
-            f"{uri!r} names no cluster", hint=f"write {parts.scheme}://host:port/path, or set fs.defaultFS"
-        )
-    namenodes = conf.namenodes(authority)
+    given: dict[str, Any] = {}
+    if tls is not None:
+        given |= {"ca": tls.ca, "cert": tls.cert, "key": tls.key}
+        given |= {"server_name": tls.server_name, "verify": tls.verify}
+    if patience is not None:
+        given |= dict.fromkeys(("connect_timeout", "answer_timeout", "outage_timeout"), patience)
     try:
-        tunnel = (
-            Tunnel(namenodes)
-            if tls is None
-            else Tunnel(
-                namenodes,
-                ca=tls.ca,
-                cert=tls.cert,
-                key=tls.key,
-                server_name=tls.server_name,
-                verify=tls.verify,
-            )
-        )
+        tunnel = Tunnel(namenodes, **given)
     except CertificateError as error:
         raise TLSError(str(error), details={"file": error.file}) from None
     except ValueError as error:
-        raise InvalidArgument(f"{uri!r} cannot be reached: {error}") from None
-    shown = f"{parts.scheme}://{authority}"
+        raise InvalidArgument(f"{shown} cannot be reached: {error}") from None
 
     def trouble() -> HeadraceError | None:
         failure, kind = tunnel.failure, tunnel.failure_kind
@@ -76,8 +93,20 @@ def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Pat
             return TLSError(f"{shown} cannot be reached: {failure}")
         return Unavailable(f"{shown} cannot be reached: {failure}")
 
+    authority = urlsplit(shown).netloc
     name = authority.rpartition(":")[0] or authority
     return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close)
+
+
+def check_tls(scheme: str, tls: TLS | None) -> None:
+    """Raises InvalidArgument: HopsFS without certificates, HDFS with them."""
+    if scheme == "hopsfs" and (tls is None or tls.ca is None or tls.cert is None):
+        raise InvalidArgument(
+            "HopsFS asks for certificates: the CA's, an own one and its key",
+            hint="give tls=headrace.TLS.from_dir(folder), or headrace.TLS(ca, cert, key)",
+        )
+    if scheme == "hdfs" and tls is not None:
+        raise InvalidArgument("the NameNodes of HDFS do not speak TLS", hint="write hopsfs:// if these do")
 
 
 def _through(port: int, name: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -38,6 +38,9 @@ class HadoopConf:
         """The one of `fs.defaultFS`, for URIs that name none; empty if there is none."""
         return self._settings.get("fs.defaultFS", "").partition("://")[2].strip("/")
 
+    def get(self, key: str) -> str | None:
+        return self._settings.get(key)
+
     def namenodes(self, authority: str) -> list[str]:
         """As `host:port`, of a nameservice or of a host. Raises InvalidArgument."""
         names = self._settings.get(f"dfs.ha.namenodes.{authority}")

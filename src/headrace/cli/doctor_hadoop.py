@@ -1,0 +1,98 @@
+"""`headrace doctor hdfs` and `headrace doctor hopsfs`: whether a cluster is what Headrace takes it for."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from headrace.cli.checks import conclude
+from headrace.cli.target import Json, Option, storage_options
+from headrace.config import TLS, hadoop_conf_dir, hadoop_user, pems
+from headrace.errors import InvalidArgument
+
+_Conf = Annotated[
+    Path | None, typer.Option(help="Folder with core-site.xml and hdfs-site.xml; by default HADOOP_CONF_DIR.")
+]
+_Timeout = Annotated[float, typer.Option(help="Seconds to wait in each step.", min=0.1)]
+
+
+def hdfs(
+    uri: Annotated[
+        str, typer.Argument(metavar="URI", help="hdfs://nameservice/folder or hdfs://host:port/folder.")
+    ],
+    option: Option = None,
+    conf_dir: _Conf = None,
+    timeout: _Timeout = 30,
+    json: Json = False,
+) -> None:
+    """Check what Headrace assumes of HDFS, in a folder that is made for it, and removed."""
+    _check("hdfs", uri, None, option, conf_dir, timeout, json)
+
+
+def hopsfs(
+    uri: Annotated[
+        str, typer.Argument(metavar="URI", help="hopsfs://nameservice/folder or hopsfs://host:port/folder.")
+    ],
+    pems_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with ca_chain.pem, client_cert.pem and client_key.pem; by default PEMS_DIR."
+        ),
+    ] = None,
+    tls_ca: Annotated[Path | None, typer.Option(help="Certificates to trust, PEM.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Own certificate chain, PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Own private key, PEM.")] = None,
+    server_name: Annotated[
+        str | None, typer.Option(help="Name in the NameNodes' certificates, if not the host's.")
+    ] = None,
+    verify: Annotated[str, typer.Option(help="full: chain and name; chain: the chain alone.")] = "full",
+    option: Option = None,
+    conf_dir: _Conf = None,
+    timeout: _Timeout = 30,
+    json: Json = False,
+) -> None:
+    """Check certificates, TLS and what Headrace assumes of HopsFS, in a folder that is made for it, and removed."""
+    tls = _certificates(uri, pems_dir, tls_ca, tls_cert, tls_key)
+    if tls is not None:
+        # Checked by TLS itself, which takes only the two that there are.
+        tls = TLS(tls.ca, tls.cert, tls.key, server_name=server_name, verify=verify)  # type: ignore[arg-type]
+    _check("hopsfs", uri, tls, option, conf_dir, timeout, json)
+
+
+def _certificates(
+    uri: str, pems_dir: Path | None, ca: Path | None, cert: Path | None, key: Path | None
+) -> TLS | None:
+    if pems_dir and (ca or cert or key):
+        raise InvalidArgument(
+            "--pems-dir names all certificates", hint="leave out --tls-ca, --tls-cert and --tls-key"
+        )
+    if pems_dir:
+        return TLS.from_dir(pems_dir)
+    return TLS(ca, cert, key) if ca or cert or key else pems(uri)
+
+
+def _check(
+    scheme: str,
+    uri: str,
+    tls: TLS | None,
+    option: list[str] | None,
+    conf_dir: Path | None,
+    timeout: float,
+    json: bool,
+) -> None:
+    # What these need takes a while to load.
+    from headrace.storage.hadoop_check import Asked, check_cluster
+
+    if urlsplit(uri).scheme != scheme:
+        raise InvalidArgument(
+            f"{uri!r} is not of {scheme}", hint=f"write {scheme}://host:port/folder, or {scheme}:///folder"
+        )
+    given = storage_options(option) or {}
+    asked = Asked(uri, tls, given, conf_dir or hadoop_conf_dir(), hadoop_user(), timeout)
+    with contextlib.closing(check_cluster(asked)) as checks:
+        found = list(checks)
+    conclude(found, json)
