@@ -54,6 +54,23 @@ def test_no_files(tmp_path: Path) -> None:
     assert conf.namenodes("nn") == ["nn:8020"]
 
 
+@pytest.mark.parametrize(
+    "written", ["hdfs://nn1:8020, hdfs://nn2:8020/", "nn1,nn2:8020", " nn2:8020 ,nn1:8020,"]
+)
+@pytest.mark.parametrize("first", ["nn1", "nn1:8020"])
+def test_those_of_hopsfs_are_one_cluster(written: str, first: str) -> None:
+    conf = HadoopConf(None, {"dfs.namenodes.rpc.addresses": written})
+    assert conf.namenodes(first) == ["nn1:8020", "nn2:8020"]
+    assert conf.namenodes("nn3") == ["nn3:8020"]
+
+
+def test_a_name_for_all_of_those_of_hopsfs() -> None:
+    conf = HadoopConf(
+        None, {"fs.defaultFS": "hopsfs://rpc.example:8020", "dfs.namenodes.rpc.addresses": "nn1,nn2"}
+    )
+    assert conf.namenodes(conf.default_authority) == ["rpc.example:8020", "nn1:8020", "nn2:8020"]
+
+
 @pytest.mark.parametrize("authority", ["host:", "host:x", "host:0", "host:65536", ":8020"])
 def test_what_is_no_address(authority: str) -> None:
     with pytest.raises(hr.InvalidArgument, match="not the address of a NameNode"):

@@ -1,6 +1,7 @@
 """Hadoop's configuration: `core-site.xml` and `hdfs-site.xml`, and what is given beside them.
 
-Source: https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/HDFSHighAvailabilityWithNFS.html
+Source: https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/HDFSHighAvailabilityWithNFS.html, and for
+HopsFS https://hops.readthedocs.io/en/latest/user_guide/hopsfs/clients.html
 """
 
 from __future__ import annotations
@@ -49,7 +50,16 @@ class HadoopConf:
             return [self._address(key) for key in keys]
         if authority in map(str.strip, self._settings.get("dfs.nameservices", "").split(",")):
             return [self._address(f"dfs.namenode.rpc-address.{authority}")]
-        return [_with_port(authority)]
+        own = _with_port(authority)
+        others = self._hops()
+        if own not in others and authority != self.default_authority:
+            return [own]
+        return [own, *(other for other in others if other != own)]
+
+    def _hops(self) -> list[str]:
+        """Those of HopsFS, which are one cluster without a nameservice; written with a scheme or without."""
+        written = self._settings.get("dfs.namenodes.rpc.addresses", "").split(",")
+        return [_with_port(each.strip().rpartition("://")[2].strip("/")) for each in written if each.strip()]
 
     def _address(self, key: str) -> str:
         address = self._settings.get(key, "").strip()
