@@ -56,23 +56,21 @@ def hopsfs(
     json: Json = False,
 ) -> None:
     """Check certificates, TLS and what Headrace assumes of HopsFS, in a folder that is made for it, and removed."""
-    tls = _certificates(uri, pems_dir, tls_ca, tls_cert, tls_key)
+    tls = _certificates(pems_dir, tls_ca, tls_cert, tls_key)
     if tls is not None:
         # Checked by TLS itself, which takes only the two that there are.
         tls = TLS(tls.ca, tls.cert, tls.key, server_name=server_name, verify=verify)  # type: ignore[arg-type]
     _check("hopsfs", uri, tls, option, conf_dir, timeout, json)
 
 
-def _certificates(
-    uri: str, pems_dir: Path | None, ca: Path | None, cert: Path | None, key: Path | None
-) -> TLS | None:
+def _certificates(pems_dir: Path | None, ca: Path | None, cert: Path | None, key: Path | None) -> TLS | None:
     if pems_dir and (ca or cert or key):
         raise InvalidArgument(
             "--pems-dir names all certificates", hint="leave out --tls-ca, --tls-cert and --tls-key"
         )
     if pems_dir:
         return TLS.from_dir(pems_dir)
-    return TLS(ca, cert, key) if ca or cert or key else pems(uri)
+    return TLS(ca, cert, key) if ca or cert or key else pems()
 
 
 def _check(

@@ -12,21 +12,27 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from headrace.config import TLS
-from headrace.errors import HeadraceError, InvalidArgument, MissingDependency, TLSError, Unavailable
+from headrace.errors import HeadraceError, InvalidArgument, MissingDependency, Timeout, TLSError, Unavailable
 from headrace.storage.hadoop_conf import HadoopConf
 from headrace.storage.place import Place
 
 SCHEMES = ("hdfs", "hopsfs")
 
-_OURS = ("dfs.nameservices", "dfs.ha.namenodes.", "dfs.namenode.rpc-address.", "fs.defaultFS")
+_PREFIX = "headrace.hdfs."
+_TIMES = ("connect_timeout", "answer_timeout", "outage_timeout")
+_OURS = ("dfs.nameservices", "dfs.ha.namenodes.", "dfs.namenode.rpc-address.", "fs.defaultFS", _PREFIX)
 
 
 def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Path | None) -> Place:
     """The cluster that a URI is in: `hdfs://nameservice/path`, `hdfs://host:port/path`, `hdfs:///path`, or `hopsfs://…`.
 
+    Among the options may be seconds: `headrace.hdfs.connect_timeout` for a connection, `headrace.hdfs.answer_timeout`
+    for a NameNode to answer before the next one is asked, `headrace.hdfs.outage_timeout` for a call in all.
+
     Raises:
         TLSError: a certificate or key cannot be used. MissingDependency: the tunnel is not installed.
-        InvalidArgument: HopsFS without certificates; a nameservice whose NameNodes are not told.
+        InvalidArgument: HopsFS without certificates; a nameservice whose NameNodes are not told; an option
+            that there is not.
     """
     scheme = urlsplit(uri).scheme
     if scheme != "hopsfs":
@@ -71,12 +77,12 @@ def reach(
         raise MissingDependency(
             "tables in HDFS and HopsFS need headrace-native", hint='pip install "headrace[hdfs]"'
         ) from None
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = dict(_times(options))
     if tls is not None:
         given |= {"ca": tls.ca, "cert": tls.cert, "key": tls.key}
         given |= {"server_name": tls.server_name, "verify": tls.verify}
     if patience is not None:
-        given |= dict.fromkeys(("connect_timeout", "answer_timeout", "outage_timeout"), patience)
+        given |= dict.fromkeys(_TIMES, patience)
     try:
         tunnel = Tunnel(namenodes, **given)
     except CertificateError as error:
@@ -91,6 +97,8 @@ def reach(
         tunnel.forget_failure()
         if kind == "certificate":
             return TLSError(f"{shown} cannot be reached: {failure}")
+        if kind == "timeout":
+            return Timeout(f"{shown} cannot be reached: {failure}")
         return Unavailable(f"{shown} cannot be reached: {failure}")
 
     authority = urlsplit(shown).netloc
@@ -107,6 +115,23 @@ def check_tls(scheme: str, tls: TLS | None) -> None:
         )
     if scheme == "hdfs" and tls is not None:
         raise InvalidArgument("the NameNodes of HDFS do not speak TLS", hint="write hopsfs:// if these do")
+
+
+def _times(options: Mapping[str, str]) -> dict[str, float]:
+    """How long the tunnel waits, for what."""
+    found = {}
+    for key, value in options.items():
+        if key.startswith(_PREFIX):
+            name = key.removeprefix(_PREFIX)
+            if name not in _TIMES:
+                raise InvalidArgument(
+                    f"there is no option {key}", hint=f"there are {_PREFIX}{{{', '.join(_TIMES)}}}"
+                )
+            try:
+                found[name] = float(value)
+            except ValueError:
+                raise InvalidArgument(f"{key}={value!r} is no number of seconds") from None
+    return found
 
 
 def _through(port: int, name: str, options: Mapping[str, str]) -> dict[str, str]:

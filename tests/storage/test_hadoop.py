@@ -1,0 +1,38 @@
+"""What users may say of how a cluster is reached."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from deltalake import DeltaTable
+
+import headrace as hr
+from headrace.hopsfs import storage_options
+
+pytestmark = pytest.mark.slow  # the tunnel is not built for the others
+
+
+def test_how_long_a_namenode_is_waited_for() -> None:
+    begun = time.monotonic()
+    options = {"headrace.hdfs.outage_timeout": "0.5", "headrace.hdfs.connect_timeout": "0.2"}
+    with (
+        pytest.raises(hr.Unavailable),
+        storage_options("hdfs://127.0.0.1:1", options=options) as told,
+    ):
+        assert not [key for key in told if key.startswith("headrace.")]
+        DeltaTable("hdfs://127.0.0.1/t", storage_options=told)
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"headrace.hdfs.patience": "1"},
+        {"headrace.hdfs.answer_timeout": "soon"},
+        {"headrace.hdfs.answer_timeout": "0"},
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, str]) -> None:
+    with pytest.raises(hr.InvalidArgument), storage_options("hdfs://127.0.0.1:1", options=options):
+        pass
