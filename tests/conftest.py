@@ -91,7 +91,7 @@ class _ByServer(LoadScopeScheduling):
         version = re.search(r"/spark/.*\[(?P<version>[0-9]\.[0-9])", nodeid)
         if version is not None:
             return version["version"]
-        return nodeid.split("::")[0] if "/servers/" in nodeid else nodeid
+        return nodeid.split("::")[0] if "/servers/" in nodeid or "/faults/" in nodeid else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:

@@ -1,0 +1,103 @@
+"""NameNodes that go, and stand still, under readers and writers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+from faults import acts
+from faults.place import Place, held_at, place
+from integration.child import Child
+from servers.hdfs import Hdfs
+
+pytestmark = pytest.mark.slow
+
+QUICK = {"headrace.hdfs.answer_timeout": "1", "headrace.hdfs.outage_timeout": "2"}
+
+
+@pytest.fixture(scope="module")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    with Hdfs(tmp_path_factory.mktemp("hdfs") / "hdfs") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def there(hdfs: Hdfs, tmp_path: Path) -> Place:
+    """With an empty group."""
+    made = place(tmp_path, f"hdfs://{hdfs.namenode}/{tmp_path.name}", {})
+    with made.connect() as store:
+        made.group(store)
+    return made
+
+
+def test_it_is_restarted_twice_under_readers_and_writers(hdfs: Hdfs, there: Place) -> None:
+    children = [Child(acts.loops, there, first, 2, 1) for first in (0, 10)]
+    for child in children:
+        assert child.hear() == "ready"
+    for _ in range(2):
+        time.sleep(1)
+        hdfs.active.kill()
+        time.sleep(1)
+        hdfs.active.start()
+        hdfs.wait()
+        for child in children:
+            child.send("more")
+        for child in children:
+            assert child.hear() == "done"
+    for child in children:
+        child.send("stop")
+    told = [each for child in children for each in child.hear()]
+    for child in children:
+        child.join()
+    assert [each.errors for each in told if each.errors] == [], "who waits gets through"
+    acts.check(held_at(there), told)
+
+
+@pytest.mark.parametrize("call", ["read", "append"])
+def test_it_stands_still(hdfs: Hdfs, there: Place, call: str) -> None:
+    """A call ends once its time is over, and says so; afterwards the same process goes on."""
+    with there.connect() as store:
+        acts.CALLS["append"](store.get_feature_group("numbers"), 0)
+    child = Child(acts.call, there, call, {"read": (), "append": (1,)}[call], QUICK)
+    assert child.hear() == "ready"
+    hdfs.active.freeze()
+    try:
+        child.send("go")
+        came, seconds = child.hear()
+    finally:
+        hdfs.active.thaw()
+    assert isinstance(came, hr.Timeout | hr.OutcomeUnknown), repr(came)
+    assert seconds < 20
+    child.send("go")
+    came, _ = child.hear()
+    assert not isinstance(came, hr.HeadraceError), came
+    child.send("end")
+    child.join()
+    written = 2 * acts.ROWS if call == "append" else acts.ROWS
+    assert sum(held_at(there).values()) == written
+
+
+@pytest.mark.parametrize("ends", ["interrupt", "close"])
+def test_nobody_hangs_at_the_end_while_it_stands_still(hdfs: Hdfs, there: Place, ends: str) -> None:
+    child = Child(acts.ended, there, ends, QUICK)
+    assert child.hear() == "ready"
+    hdfs.active.freeze()
+    try:
+        child.send("go")
+        time.sleep(0.5)
+        begun = time.monotonic()
+        if ends == "interrupt":
+            os.kill(child.pid, signal.SIGINT)
+        came = child.hear()
+        seconds = time.monotonic() - begun
+        child.join()
+    finally:
+        hdfs.active.thaw()
+    assert seconds < 15, came
+    assert sum(held_at(there).values()) in (0, acts.ROWS)
