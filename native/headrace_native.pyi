@@ -17,8 +17,9 @@ class Tunnel:
     are PEM files, read again for each connection. Without it they are plain TCP.
 
     A NameNode that does not answer within `answer_timeout` seconds is left for the next one. A call that has no
-    answer after `outage_timeout` seconds fails at its client with the reason. A client that has asked nothing for
-    `idle_timeout` seconds is disconnected; it connects again when it needs to.
+    answer after `outage_timeout` seconds fails at its client with the reason; while no NameNode has ever answered,
+    after `connect_timeout` seconds. A client that has asked nothing for `idle_timeout` seconds is disconnected; it
+    connects again when it needs to.
     """
 
     def __new__(
@@ -49,7 +50,7 @@ class Tunnel:
 
     @property
     def failure(self) -> str | None:
-        """What last kept it from an answer: which NameNode, and why."""
+        """What keeps it from an answer: which NameNode, and why. None once one has answered."""
 
     @property
     def failure_kind(self) -> Literal["certificate", "refused", "unreachable", "timeout", "standby"] | None:

@@ -55,7 +55,7 @@ pub async fn pipe(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream
         End::Standby => upstream.note(number, Kind::Standby, "is not the active one"),
     };
     // The client connects once more.
-    upstream.prefer((number + 1) % upstream.count());
+    upstream.turn_to((number + 1) % upstream.count());
     Ok(())
 }
 
@@ -70,7 +70,7 @@ async fn connect(upstream: &Upstream) -> Option<(usize, Box<dyn Stream>)> {
                 Err(failure) => distrusted &= failure.kind == Kind::Certificate,
             }
         }
-        if distrusted || begun.elapsed() + PAUSE >= upstream.patience.outage {
+        if distrusted || begun.elapsed() + PAUSE >= upstream.outage() {
             return None;
         }
         sleep(PAUSE).await;

@@ -88,7 +88,7 @@ impl Relay {
         if self.to_client.is_empty() && (self.last || self.calls.is_empty() && idle <= now) {
             return Ok(None);
         }
-        let (answer, outage) = (self.upstream.patience.answer, self.upstream.patience.outage);
+        let (answer, outage) = (self.upstream.patience.answer, self.upstream.outage());
         if self.calls.oldest().is_some_and(|begun| begun + outage <= now) {
             self.give_up(now, Some(outage));
         }
@@ -158,6 +158,7 @@ impl Relay {
     }
 
     fn answer(&mut self, response: Response, now: Instant) {
+        self.upstream.heard();
         let exception = response.exception.clone();
         match self.calls.answer(response, now) {
             Verdict::Pass(frame) => {

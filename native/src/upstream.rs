@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -111,6 +111,7 @@ pub struct Upstream {
     tls: Option<Tls>,
     pub patience: Patience,
     preferred: AtomicUsize,
+    reached: AtomicBool,
     failure: Mutex<Option<Failure>>,
 }
 
@@ -122,6 +123,7 @@ impl Upstream {
             tls,
             patience,
             preferred: AtomicUsize::new(0),
+            reached: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
     }
@@ -139,8 +141,30 @@ impl Upstream {
         self.preferred.load(Ordering::Relaxed)
     }
 
+    /// The NameNode of this number has answered as the active one: what went wrong before is past.
     pub fn prefer(&self, number: usize) {
+        self.turn_to(number);
+        self.forget();
+    }
+
+    pub fn turn_to(&self, number: usize) {
         self.preferred.store(number, Ordering::Relaxed);
+    }
+
+    /// Some NameNode has answered, whatever.
+    pub fn heard(&self) {
+        self.reached.store(true, Ordering::Relaxed);
+    }
+
+    /// How long a call may take. Where no NameNode has ever answered, it is the address that is wrong, more often
+    /// than not, and no longer is waited than for a connection.
+    pub fn outage(&self) -> Duration {
+        let Patience { outage, connect, .. } = self.patience;
+        if self.reached.load(Ordering::Relaxed) {
+            outage
+        } else {
+            outage.min(connect)
+        }
     }
 
     pub fn failure(&self) -> Option<Failure> {
