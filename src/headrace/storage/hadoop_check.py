@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from headrace.config import TLS
+from headrace.config import TLS, check_folder
 from headrace.errors import HeadraceError, InvalidArgument, Unavailable
 from headrace.storage.check import Check, failed
 from headrace.storage.hadoop import authority_of, check_tls, reach
@@ -47,6 +47,7 @@ def check_cluster(asked: Asked) -> Generator[Check]:
         conf = HadoopConf(asked.conf_dir, asked.options)
         authority = authority_of(asked.uri, conf)
         namenodes = conf.namenodes(authority)
+        check_folder(urlsplit(asked.uri).path)
     except HeadraceError as error:
         yield failed("configuration", error)
         return

@@ -98,21 +98,21 @@ class Handshakes:
         return bool(self.spoken) or any(_alert(error) is not None for error in self.told.values())
 
 
-def shake_hands(dial: Callable[[], socket.socket], tls: TLS) -> Handshakes:
-    """One handshake in each version, whatever certificate is shown. Raises TimeoutError."""
+def shake_hands(dial: Callable[[], socket.socket], tls: TLS, name: str) -> Handshakes:
+    """One handshake in each version, with whoever has this name, whatever certificate is shown. Raises TimeoutError."""
     told: dict[str, OSError | None] = {}
     shown = None
-    for name, version in VERSIONS.items():
+    for number, version in VERSIONS.items():
         context = client(tls, verify=None)
         context.minimum_version = context.maximum_version = version
         try:
-            with wrap(dial, context, None) as connection:
+            with wrap(dial, context, name) as connection:
                 shown = _readable(connection.getpeercert(binary_form=True)) or shown
-            told[name] = None
+            told[number] = None
         except TimeoutError:
             raise
         except OSError as error:
-            told[name] = error
+            told[number] = error
     return Handshakes(told, shown)
 
 
@@ -128,10 +128,9 @@ def answers_tls(dial: Callable[[], socket.socket]) -> bool:
 
 
 def check_shown(
-    name: str, dial: Callable[[], socket.socket], tls: TLS, host: str, shown: Certificate | None
+    name: str, dial: Callable[[], socket.socket], tls: TLS, expected: str, shown: Certificate | None
 ) -> Check:
     """Whether the certificate that a NameNode shows is one to trust. Raises TimeoutError."""
-    expected = tls.server_name or host
     names = ", ".join(shown.names) if shown and shown.names else "no name at all"
     try:
         wrap(dial, client(tls, verify=tls.verify), expected).close()

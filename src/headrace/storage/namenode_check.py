@@ -86,15 +86,16 @@ class NameNodeCheck:
             return self._silent(error)
 
     def _secure(self, tls: TLS) -> Iterator[Check]:
+        expected = tls.server_name or self._host
         try:
-            hands = shake_hands(self._dial, tls)
+            hands = shake_hands(self._dial, tls, expected)
             if not hands.spoken:
                 yield self._no_tls(hands.is_tls, hands.told)
                 return
             missing = [version for version in hands.told if version not in hands.spoken]
             found = f"speaks TLS {' and '.join(hands.spoken)}{', not ' + missing[0] if missing else ''}"
             yield self._ok("TLS", found)
-            shown = check_shown(self._name("certificate"), self._dial, tls, self._host, hands.shown)
+            shown = check_shown(self._name("certificate"), self._dial, tls, expected, hands.shown)
             self._trusted = shown.state != "fail"
             yield shown
         except TimeoutError:
@@ -113,7 +114,7 @@ class NameNodeCheck:
         else:
             yield self._ok("RPC without TLS", "is not answered: TLS comes first")
         try:
-            yield self._served(lambda: wrap(self._dial, client(tls, verify=None), None))
+            yield self._served(lambda: wrap(self._dial, client(tls, verify=None), expected))
         except (NotRpc, OSError) as error:
             if isinstance(error, ssl.SSLError) and is_about_ours(error):
                 yield self._fail(
