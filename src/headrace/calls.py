@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from headrace.errors import Cancelled, InvalidArgument, Unsupported
 
@@ -27,10 +27,23 @@ class Calls:
 
     Libraries in C++ and Rust bring the process down if it ends while a thread is inside them, so what closes the
     store, at the end of the program if nobody has before, waits for the others to come out.
+
+    Raises:
+        Unsupported: this is a fork of a process that had opened a store. Their threads are not in it, for which they
+            would wait for ever.
     """
+
+    _first: ClassVar[int | None] = None
+    """The process in which those libraries were first used."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
+        if Calls._first not in (None, self._process):
+            raise Unsupported(
+                "this process is a fork of one that had connected to a store, and the libraries beneath fail in forks",
+                hint="start processes with the spawn or forkserver method, or before the first connection",
+            )
+        Calls._first = self._process
         self._closed = False
         self._inside: Counter[int] = Counter()
         self._changed = threading.Condition()

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 import headrace as hr
 from faults.place import Place, held, rows
+from headrace.registry.registry import Registry
+from headrace.storage.remote import RemoteStorage
+from headrace.storage.remote_files import RemoteFiles
 
 ROWS = 5
+LARGE = 1_000_000
 _PATIENCE = 120.0
 
 
@@ -51,13 +61,15 @@ def check(found: Counter[tuple[int, int]], told: list[Told]) -> None:
     assert written <= set(by_value) <= written | failed
 
 
-def loops(line: Connection, there: Place, first: int, writers: int, readers: int) -> list[Told]:
+def loops(
+    line: Connection, there: Place, first: int, writers: int, readers: int, name: str = "numbers"
+) -> list[Told]:
     """Threads append to, and read, the group until told to stop; on "more", tells once all were answered twice more.
 
     In a process of its own, since the Delta library may hold the interpreter while it waits for an answer.
     """
     with there.connect() as store:
-        running = _Loops(store.get_feature_group("numbers"), first, writers, readers)
+        running = _Loops(store.get_feature_group(name), first, writers, readers)
         line.send("ready")
         while line.recv() == "more":
             running.wait_for_more()
@@ -204,9 +216,55 @@ def compactions(line: Connection, there: Place, times: int) -> list[str]:
     return told
 
 
+def large(seed: int) -> pa.Table:
+    """Rows that hardly compress, in 16 MB."""
+    chance = np.random.default_rng(seed)
+    ids = np.arange(seed * LARGE, (seed + 1) * LARGE)
+    return pa.table({"id": ids, "value": chance.integers(0, 2**62, LARGE)})
+
+
+def read_on(line: Connection, there: Place) -> list[int]:
+    """Reads a stream, of which it takes the most only when it is told to; the ids."""
+    with there.connect() as store:
+        reader = store.get_feature_group("numbers").read().to_reader()
+        batches = [reader.read_next_batch()]
+        line.send("begun")
+        line.recv()
+        batches += reader
+    return pa.Table.from_batches(batches)["id"].to_pylist()
+
+
+def dies(line: Connection, there: Place, act: str, step: str, when: str) -> None:
+    """Acts, and is killed before or after a step, the first time."""
+    owner, function = STEPS[step]
+    run = getattr(owner, function)
+
+    def dying(*arguments: Any, **options: Any) -> None:
+        if when == "after":
+            run(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with there.connect() as store:
+        group = store.get_feature_group("numbers")
+        line.send("ready")
+        line.recv()
+        setattr(owner, function, dying)
+        if act == "dataset":
+            store.get_feature_view("events").create_training_dataset(splits={"train": 0.5, "test": 0.5})
+        else:
+            CALLS[act](group, 1)
+
+
+STEPS: dict[str, tuple[Any, str]] = {
+    "a file": (RemoteFiles, "put"),
+    "the move": (RemoteStorage, "move"),
+    "the registration": (Registry, "create_dataset"),
+}
+
 CALLS: dict[str, Callable[..., object]] = {
     "read": held,
     "append": lambda group, value: group.insert(
         rows(range(value * ROWS, (value + 1) * ROWS), value), mode="append", idempotency_key=f"key {value}"
     ),
+    "large": lambda group, seed: group.insert(large(seed), mode="append", idempotency_key=f"large {seed}"),
 }

@@ -59,10 +59,10 @@ def rows(ids: range, value: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "value": pa.array([value] * len(ids), pa.int64())})
 
 
-def held_at(there: Place) -> Counter[tuple[int, int]]:
+def held_at(there: Place, name: str = "numbers") -> Counter[tuple[int, int]]:
     """How often each row is there, for one who connects now."""
     with there.connect() as store:
-        return held(store.get_feature_group("numbers"))
+        return held(store.get_feature_group(name))
 
 
 def held(group: Any) -> Counter[tuple[int, int]]:

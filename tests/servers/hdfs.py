@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import urllib.request
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,8 @@ NAMESERVICE = "test"
 
 _NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
-_ADMIN = "org.apache.hadoop.hdfs.tools.DFSHAAdmin"
+_HA_ADMIN = "org.apache.hadoop.hdfs.tools.DFSHAAdmin"
+_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 
 # The first compiler alone and the simplest collector: these processes live for seconds, beside many others.
 _JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -142,7 +144,7 @@ class Hdfs:
             if len(self.namenodes) > 1:
                 for namenode in self.namenodes:
                     namenode.wait(partial(namenode.serves, 0, "standby"))
-                self._run(_ADMIN, "-transitionToActive", self.active.name)
+                self._run(_HA_ADMIN, "-transitionToActive", self.active.name)
             self.wait()
         except BaseException:
             self._end()
@@ -165,7 +167,7 @@ class Hdfs:
     def failover(self) -> None:
         """Make the other NameNode the active one, whether or not the one that is still runs."""
         (other,) = (node for node in self.namenodes if node is not self.active)
-        self._run(_ADMIN, "-failover", self.active.name, other.name)
+        self._run(_HA_ADMIN, "-failover", self.active.name, other.name)
         self.active = other
 
     def java(self, program: str, *arguments: str) -> list[str]:
@@ -176,6 +178,15 @@ class Hdfs:
         archive = HOME / f"{program.rpartition('.')[2]}.jsa"
         classpath = f"{HOME / 'jars'}/*:{HOME / 'classes'}:{self.conf}"
         return [*_JAVA, f"-XX:{self._archive}={archive}", "-cp", classpath, program, *arguments]
+
+    def admin(self, *arguments: str) -> None:
+        """What `hdfs dfsadmin` does."""
+        self._run(_ADMIN, *arguments)
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """More settings, for what is started from now on."""
+        self._settings |= settings
+        self._write_conf()
 
     def _datanode(self, number: int) -> Daemon:
         name = f"dn{number}"
@@ -190,7 +201,7 @@ class Hdfs:
         return Daemon(command, self.folder / f"{name}.log")
 
     def _write_conf(self) -> None:
-        self.conf.mkdir(parents=True)
+        self.conf.mkdir(parents=True, exist_ok=True)
         properties = "".join(
             f"  <property><name>{escape(key)}</name><value>{escape(_text(value))}</value></property>\n"
             for key, value in self._settings.items()

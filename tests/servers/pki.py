@@ -27,12 +27,12 @@ class Pki:
         self,
         name: str = "server",
         hosts: tuple[str, ...] = ("localhost", "127.0.0.1"),
-        days: tuple[int, int] = (-1, 1),
+        days: tuple[float, float] = (-1, 1),
     ) -> Path:
         return self._pems(name, "server", hosts, days)
 
     def client(
-        self, name: str = "client", days: tuple[int, int] = (-1, 1), password: bytes | None = None
+        self, name: str = "client", days: tuple[float, float] = (-1, 1), password: bytes | None = None
     ) -> Path:
         """With a password, the key is encrypted."""
         return self._pems(name, "client", (), days, password)
@@ -42,7 +42,7 @@ class Pki:
         name: str,
         role: str,
         hosts: tuple[str, ...],
-        days: tuple[int, int],
+        days: tuple[float, float],
         password: bytes | None = None,
     ) -> Path:
         folder = self._folder / f"{name}-pems"

@@ -32,7 +32,7 @@ class Authority:
         name: str,
         hosts: Sequence[str] = ("localhost", "127.0.0.1"),
         *,
-        days: tuple[int, int] = (-1, 1),
+        days: tuple[float, float] = (-1, 1),
         password: bytes | None = None,
     ) -> tuple[Path, Path]:
         """A certificate for these hosts, and its key; `days` from now are those that it is good for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import threading
 import weakref
 from collections.abc import Iterator
@@ -151,6 +152,11 @@ class Engine:
 
             self._instance.register_filesystem(Lake(places))
             self._reaches = True
+
+    def abandon(self) -> None:
+        """Keep it until the process ends, which is a fork: without its threads, to end it brings the process down."""
+        for kept in (self, *self._sessions.values()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:

@@ -29,6 +29,7 @@ class Store:
     """Opens the parts that `config` names. Close it after use; the end of the program closes it, too."""
 
     def __init__(self, config: StoreConfig) -> None:
+        self.calls = Calls()
         self._registry = Registry.open(config.registry)
         try:
             self.storage = open_storage(config, self._registry.held)
@@ -39,7 +40,6 @@ class Store:
             config.note.write_text(f"{self._registry.address}\n")
         with contextlib.suppress(HeadraceError):  # then the next one does it
             self.storage.settle(self._registry.address, self._registry.is_location)
-        self.calls = Calls()
         self.engine = Engine(
             memory_limit=config.memory_limit,
             threads=config.threads,
@@ -100,3 +100,5 @@ def _close(calls: Calls, engine: Engine, registry: Registry, storage: Storage) -
             parts.callback(registry.close)
             if calls.close(engine.interrupt):
                 engine.close()
+    else:
+        engine.abandon()
