@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import io
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,12 +11,15 @@ from typing import Any
 from fsspec import AbstractFileSystem
 
 from headrace.config import REMOTE_SCHEMES
+from headrace.engine.kept import Kept
 from headrace.engine.passed import packed
 from headrace.errors import CorruptTable, HeadraceError
 from headrace.storage.places import Places
+from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
 # As snapshots write it, where a path holds what DuckDB takes for a pattern.
 _ESCAPED = re.compile(r"\[([*?\[])\]")
+_KEPT_FILES = 256
 _NEVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 
 
@@ -31,50 +33,47 @@ class Lake(AbstractFileSystem):  # type: ignore[misc]
     def __init__(self, places: Places) -> None:
         super().__init__()
         self._places = places
+        self._files: Kept[RemoteFile] = Kept(_KEPT_FILES)
 
     def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
         return [_ESCAPED.sub(r"\1", path)]
 
     def open(self, path: str, *_: Any, **__: Any) -> _LakeFile:
-        return _LakeFile(self._places, path)
+        with _passing(path):
+            return _LakeFile(self._file(path), path)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        return {"name": path, "size": self.open(path).size, "type": "file"}
+        with _passing(path):
+            return {"name": path, "size": self._file(path).size, "type": "file"}
 
     def modified(self, path: str) -> dt.datetime:
         return _NEVER
 
+    def _file(self, path: str) -> RemoteFile:
+        """One object for each, which keeps the footer: DuckDB opens a file several times in a statement."""
+        found = self._files.get(path)
+        if found is None:
+            found = self._places.files(path).file(path)
+            self._files.put(path, found)
+        return found
 
-class _LakeFile(io.RawIOBase):
-    def __init__(self, places: Places, path: str) -> None:
+
+class _LakeFile(RemoteCursor):
+    def __init__(self, file: RemoteFile, path: str) -> None:
+        super().__init__(file)
         self._path = path
-        with self._passing():
-            self._file = places.files(path).file(path)
-        self.size = self._file.size
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with self._passing():
-            return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
 
     def read(self, size: int = -1) -> bytes:
-        with self._passing():
-            return self._file.read(size)
+        with _passing(self._path):
+            return super().read(size)
 
-    def readable(self) -> bool:
-        return True
 
-    def seekable(self) -> bool:
-        return True
-
-    @contextlib.contextmanager
-    def _passing(self) -> Iterator[None]:
-        """DuckDB keeps of an error what it says, alone: so it says all of it."""
-        try:
-            yield
-        except FileNotFoundError:
-            raise OSError(packed(CorruptTable(f"{self._path} is lost: it is not there"))) from None
-        except HeadraceError as error:
-            raise OSError(packed(error)) from error
+@contextlib.contextmanager
+def _passing(path: str) -> Iterator[None]:
+    """DuckDB keeps of an error what it says, alone: so it says all of it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise OSError(packed(CorruptTable(f"{path} is lost: it is not there"))) from None
+    except HeadraceError as error:
+        raise OSError(packed(error)) from error

@@ -61,11 +61,16 @@ class DeltaLog:
             if newest is None:
                 table = self._refreshed()
                 newest = None if table is None else self._snapshot(table, table.version())
-            self._newest = newest
-            if newest is not None:
+            if newest is not None and newest is not self._newest:
                 self._keep(newest)
                 self._stamp = self.folder.stamp(newest.version)
+            self._newest = newest
             return newest
+
+    @property
+    def last_seen(self) -> Snapshot | None:
+        """What `newest` last gave."""
+        return self._newest
 
     def _followed(self) -> Snapshot | None:
         """The newest snapshot, read on from the newest known; None where that is not known, or no longer there."""

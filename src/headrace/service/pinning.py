@@ -47,7 +47,8 @@ def later_schemas(
     """The newest snapshot of each group that is read as it was, where its columns are others."""
     later = {}
     for source, snapshot in snapshots.items():
-        newest = tables[source.group][1].newest()
+        log = tables[source.group][1]
+        newest = snapshot if log.last_seen is snapshot else log.newest()
         if newest is not None and newest.version > snapshot.version and newest.schema != snapshot.schema:
             later[source.group] = newest.version
     return later

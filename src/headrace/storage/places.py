@@ -50,7 +50,7 @@ class Places:
     def close(self) -> None:
         with self._lock:
             for files in self._files.values():
-                files.place.close()
+                files.close()
             self._files.clear()
 
     def _opened(self, root: str) -> RemoteFiles:

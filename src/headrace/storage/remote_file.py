@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import BinaryIO
 
+# What a reader of Parquet asks for first, and again with each statement; small files are kept whole.
+_TAIL_BYTES = 64 << 10
+_SMALL_BYTES = 512 << 10
+# One connection carries less than this machine's memory does.
+_PIECE_BYTES = 2 << 20
+_MOST_PIECES = 4
 
-class RemoteFile(io.RawIOBase):
-    """A file that several threads may read at once, each with a place in it of its own.
+
+class RemoteFile:
+    """A file that does not change, read by any number of threads.
 
     Args:
-        opened: opens it once more, as the Delta library gives it: for one thread at a time.
+        opened: opens it as the Delta library gives it: for one thread at a time.
         reached: within, its errors become ours.
+        threads: read the pieces of what is large.
     """
 
     def __init__(
-        self, opened: Callable[[], BinaryIO], reached: Callable[[], AbstractContextManager[None]]
+        self,
+        opened: Callable[[], BinaryIO],
+        reached: Callable[[], AbstractContextManager[None]],
+        threads: Executor,
     ) -> None:
         self._opened = opened
         self._reached = reached
+        self._threads = threads
         self._own = threading.local()
         self.size = self._raw.seek(0, io.SEEK_END)
-        self._raw.seek(0)
+        self._tail: bytes | None = None
+        self._tail_start = 0 if self.size <= _SMALL_BYTES else self.size - _TAIL_BYTES
 
     @property
     def _raw(self) -> BinaryIO:
@@ -34,16 +49,50 @@ class RemoteFile(io.RawIOBase):
                 found = self._own.raw = self._opened()
         return found
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._raw.seek(offset, whence)
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The bytes from there on, fewer at the end of the file."""
+        size = max(0, min(size, self.size - offset))
+        if offset >= self._tail_start:
+            if self._tail is None:
+                self._tail = self._piece(self._tail_start, self.size - self._tail_start)
+            begin = offset - self._tail_start
+            return self._tail[begin : begin + size]
+        count = min(_MOST_PIECES, size // _PIECE_BYTES)
+        if count < 2:
+            return self._piece(offset, size)
+        cuts = [offset + size * i // count for i in range(count + 1)]
+        first, *rest = itertools.pairwise(cuts)
+        others = [self._threads.submit(self._piece, a, b - a) for a, b in rest]
+        return b"".join([self._piece(first[0], first[1] - first[0]), *(other.result() for other in others)])
 
-    def tell(self) -> int:
-        return self._raw.tell()
-
-    def read(self, size: int = -1) -> bytes:
+    def _piece(self, offset: int, size: int) -> bytes:
         raw = self._raw
         with self._reached():
-            return raw.read(size) if size >= 0 else raw.read()
+            raw.seek(offset)
+            return raw.read(size)
+
+
+class RemoteCursor(io.RawIOBase):
+    """A place in a file; each thread that uses it has one of its own."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._file = file
+        self._own = threading.local()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._file.size}[whence]
+        self._own.place = start + offset
+        return start + offset
+
+    def tell(self) -> int:
+        place: int = getattr(self._own, "place", 0)
+        return place
+
+    def read(self, size: int = -1) -> bytes:
+        place = self.tell()
+        found = self._file.read_at(place, self._file.size if size < 0 else size)
+        self._own.place = place + len(found)
+        return found
 
     def readable(self) -> bool:
         return True

@@ -15,7 +15,7 @@ from headrace.errors import HeadraceError, InvalidArgument, PermissionDenied, Un
 from headrace.storage.failure import plain
 from headrace.storage.files import Fact
 from headrace.storage.place import Place
-from headrace.storage.remote_file import RemoteFile
+from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
 _AT_ONCE = 16
 _PIECE_BYTES = 8 << 20
@@ -32,6 +32,7 @@ class RemoteFiles:
     def __init__(self, place: Place) -> None:
         self.place = place
         # Not the class that wraps it for Arrow, whose files refuse the buffers that Arrow writes.
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="headrace-files")
         self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
 
     def fact(self, path: str) -> Fact | None:
@@ -47,22 +48,22 @@ class RemoteFiles:
         return [info.base_name for info in found]
 
     def read(self, path: str) -> bytes:
-        return self.file(path).read()
+        file = self.file(path)
+        return file.read_at(0, file.size)
 
     def open(self, path: str) -> pa.NativeFile:
-        return pa.PythonFile(self.file(path), "r")
+        return pa.PythonFile(RemoteCursor(self.file(path)), "r")
 
     def view(self, path: str) -> pa.NativeFile:
         return self.open(path)
 
     def file(self, path: str) -> RemoteFile:
         within = self._within(path)
-        return RemoteFile(lambda: self._handler.open_input_file(within), self._reached)
+        return RemoteFile(lambda: self._handler.open_input_file(within), self._reached, self._threads)
 
     def lost(self, paths: Sequence[str]) -> str | None:
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            found = zip(paths, threads.map(self.fact, paths), strict=True)
-            return next((path for path, fact in found if fact is None), None)
+        found = zip(paths, self._threads.map(self.fact, paths), strict=True)
+        return next((path for path, fact in found if fact is None), None)
 
     def trouble(self) -> HeadraceError | None:
         return self.place.trouble()
@@ -79,6 +80,10 @@ class RemoteFiles:
         """Remove a folder and all that is in it; no error if it is not there."""
         with contextlib.suppress(FileNotFoundError), self._reached():
             self._handler.delete_dir(self._within(folder))
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.place.close()
 
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:

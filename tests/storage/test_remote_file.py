@@ -1,0 +1,111 @@
+"""Reads from files elsewhere: of their ends, of small ones, and in pieces at once."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO
+
+import pytest
+
+from headrace.storage.remote_file import RemoteCursor, RemoteFile
+
+CONTENT = random.Random(1).randbytes(9 << 20)
+
+
+class Opened:
+    """Counts what is read, and refuses two threads at once in one file, as the Delta library does."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.reads: list[int] = []
+
+    def __call__(self) -> BinaryIO:
+        reads = self.reads
+
+        class File(io.BytesIO):
+            owner = threading.get_ident()
+
+            def read(self, size: int | None = -1) -> bytes:
+                assert threading.get_ident() == self.owner
+                found = super().read(size)
+                reads.append(len(found))
+                return found
+
+        return File(self.content)
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 16, 1 << 20, 9 << 20])
+def test_any_part(threads: ThreadPoolExecutor, size: int) -> None:
+    content = CONTENT[:size]
+    file = RemoteFile(Opened(content), contextlib.nullcontext, threads)
+    assert file.size == size
+    chance = random.Random(2)
+    for _ in range(100):
+        start, length = chance.randint(0, size), chance.randint(0, size + 10)
+        assert file.read_at(start, length) == content[start : start + length]
+
+
+def test_the_end_is_read_once(threads: ThreadPoolExecutor) -> None:
+    opened = Opened(CONTENT)
+    file = RemoteFile(opened, contextlib.nullcontext, threads)
+    for length in (8, 16_384, 65_536):
+        assert file.read_at(len(CONTENT) - length, length) == CONTENT[-length:]
+    assert opened.reads == [65_536]
+
+
+def test_a_small_file_is_read_once(threads: ThreadPoolExecutor) -> None:
+    opened = Opened(CONTENT[:500_000])
+    file = RemoteFile(opened, contextlib.nullcontext, threads)
+    assert file.read_at(400_000, 100_000) + file.read_at(0, 10) == CONTENT[400_000:500_000] + CONTENT[:10]
+    assert opened.reads == [500_000]
+
+
+def test_what_is_large_is_read_in_pieces(threads: ThreadPoolExecutor) -> None:
+    opened = Opened(CONTENT)
+    file = RemoteFile(opened, contextlib.nullcontext, threads)
+    assert file.read_at(5, 8 << 20) == CONTENT[5 : (8 << 20) + 5]
+    assert sorted(opened.reads) == [2 << 20] * 4
+
+
+def test_a_piece_that_fails(threads: ThreadPoolExecutor) -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() > 4 << 20:
+                raise OSError("away")
+            return super().read(size)
+
+    file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, threads)
+    with pytest.raises(OSError, match="away"):
+        file.read_at(0, 8 << 20)
+
+
+def test_each_thread_has_its_place(threads: ThreadPoolExecutor) -> None:
+    cursor = RemoteCursor(RemoteFile(Opened(CONTENT), contextlib.nullcontext, threads))
+
+    def read(number: int) -> bool:
+        chance = random.Random(number)
+        for _ in range(200):
+            start = chance.randint(0, len(CONTENT))
+            cursor.seek(start)
+            if cursor.read(100) != CONTENT[start : start + 100] or cursor.tell() != min(
+                start + 100, len(CONTENT)
+            ):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as readers:
+        assert all(readers.map(read, range(8)))
+    assert cursor.seek(-4, io.SEEK_END) == len(CONTENT) - 4
+    assert cursor.seek(2, io.SEEK_CUR) == len(CONTENT) - 2
+    assert cursor.read() == CONTENT[-2:]
