@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from headrace.cli.report import out, print_json
-from headrace.storage.check import Check, State
+from headrace.storage.doctor.check import Check, State
 
 _STYLES: dict[State, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 

@@ -16,7 +16,7 @@ from headrace.cli.status import PATIENCE
 from headrace.cli.target import Target, on_store
 from headrace.config import default_store, find_store, is_remote
 from headrace.errors import HeadraceError, InvalidArgument
-from headrace.storage.check import Check, failed
+from headrace.storage.doctor.check import Check, failed
 from headrace.storage.failure import stored
 
 _REQUIREMENT = re.compile(

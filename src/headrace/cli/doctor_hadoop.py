@@ -83,7 +83,7 @@ def _check(
     json: bool,
 ) -> None:
     # What these need takes a while to load.
-    from headrace.storage.hadoop_check import Asked, check_cluster
+    from headrace.storage.doctor.cluster import Asked, check_cluster
 
     if urlsplit(uri).scheme != scheme:
         raise InvalidArgument(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import Conflict
-from headrace.storage.check import Check
-from headrace.storage.hadoop_check import Asked, check_cluster
-from headrace.storage.hadoop_scratch_check import judge_clocks, judge_race
-from headrace.storage.namenode_check import NameNodeCheck
+from headrace.storage.doctor.check import Check
+from headrace.storage.doctor.cluster import Asked, check_cluster
+from headrace.storage.doctor.namenode import NameNodeCheck
+from headrace.storage.doctor.scratch import judge_clocks, judge_race
 from native.wire import DROP, FATAL, SILENCE, STANDBY, STARTING, Answer, NameNode, thrown
 
 DENIED = "org.apache.hadoop.security.AccessControlException"

@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from headrace.storage.certificate import read_der, read_pem
+from headrace.storage.doctor.certificate import read_der, read_pem
 from service.certificates import Authority
 
 NAMES = [

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from headrace.config import TLS, check_folder
 from headrace.errors import HeadraceError, InvalidArgument, Unavailable
-from headrace.storage.check import Check, failed
+from headrace.storage.doctor.check import Check, failed
+from headrace.storage.doctor.namenode import NameNodeCheck
+from headrace.storage.doctor.rpc import NotRpc, Refused
+from headrace.storage.doctor.scratch import Scratch
+from headrace.storage.doctor.tls import check_files, check_user
 from headrace.storage.hadoop import authority_of, check_tls, reach
 from headrace.storage.hadoop_conf import HadoopConf
-from headrace.storage.hadoop_rpc import NotRpc, Refused
-from headrace.storage.hadoop_scratch_check import Scratch
-from headrace.storage.hadoop_tls_check import check_files, check_user
-from headrace.storage.namenode_check import NameNodeCheck
 
 _FILES = ("core-site.xml", "hdfs-site.xml")
 

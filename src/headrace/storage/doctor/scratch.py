@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import AuthError, Conflict, CorruptTable, HeadraceError, NotFound, Timeout, Unavailable
-from headrace.storage.check import Check, State, failed
-from headrace.storage.hadoop_rpc import NameNodeRpc, NotRpc, Refused
+from headrace.storage.doctor.check import Check, State, failed
+from headrace.storage.doctor.rpc import NameNodeRpc, NotRpc, Refused
 from headrace.storage.place import Place
 from headrace.storage.remote_files import RemoteFiles
 

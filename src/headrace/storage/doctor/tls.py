@@ -14,8 +14,8 @@ from pathlib import Path
 
 from headrace.config import TLS
 from headrace.errors import HeadraceError, TLSError
-from headrace.storage.certificate import Certificate, read_der, read_pem
-from headrace.storage.check import Check, failed
+from headrace.storage.doctor.certificate import Certificate, read_der, read_pem
+from headrace.storage.doctor.check import Check, failed
 from headrace.storage.hadoop import reach
 
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}

@@ -10,9 +10,9 @@ from typing import Literal
 
 from headrace.config import TLS
 from headrace.errors import AuthError, TLSError, Unavailable
-from headrace.storage.check import Check
-from headrace.storage.hadoop_rpc import NameNodeRpc, NotRpc, Refused
-from headrace.storage.hadoop_tls_check import (
+from headrace.storage.doctor.check import Check
+from headrace.storage.doctor.rpc import NameNodeRpc, NotRpc, Refused
+from headrace.storage.doctor.tls import (
     answers_tls,
     check_shown,
     client,
