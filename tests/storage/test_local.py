@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from headrace.storage.local import LocalStorage
 from headrace.storage.places import Places
+from holder import Holder
 
 
 @pytest.fixture
@@ -29,41 +30,21 @@ def no_hold(names: Iterable[str], *, alone: bool) -> AbstractContextManager[None
     raise AssertionError("folders of this machine have locks of their own")
 
 
-class Holder:
-    """Holds tables from a thread of its own until it is told to let go."""
-
-    def __init__(self, threads: ThreadPoolExecutor, storage: LocalStorage, *tables: str, alone: bool) -> None:
-        self._has, self._go = threading.Event(), threading.Event()
-        self._held: Future[None] = threads.submit(self._hold, storage, tables, alone)
-
-    def _hold(self, storage: LocalStorage, tables: tuple[str, ...], alone: bool) -> None:
-        with storage.held(tables, alone=alone):
-            self._has.set()
-            assert self._go.wait(60)
-
-    def has(self, seconds: float = 60) -> bool:
-        return self._has.wait(seconds)
-
-    def let_go(self) -> None:
-        self._go.set()
-        self._held.result(60)
-
-
 @pytest.mark.parametrize("same", [True, False], ids=["one process", "two"])
 def test_alone_or_together(storages: tuple[LocalStorage, LocalStorage], same: bool) -> None:
     one, other = storages[0], storages[0 if same else 1]
     with ThreadPoolExecutor(4) as threads:
-        first = Holder(threads, one, "p/a", "p/b", alone=False)
-        second = Holder(threads, other, "p/b", alone=False)
+        first = Holder(threads, partial(one.held, ["p/a", "p/b"], alone=False))
+        second = Holder(threads, partial(other.held, ["p/b"], alone=False))
         assert first.has()
         assert second.has()
-        alone = Holder(threads, other, "p/a", alone=True)
+        alone = Holder(threads, partial(other.held, ["p/a"], alone=True))
         assert not alone.has(0.3)
         second.let_go()
         assert not alone.has(0.1)
         first.let_go()
         assert alone.has()
-        late = Holder(threads, one, "p/b", "p/a", alone=False)
+        late = Holder(threads, partial(one.held, ["p/b", "p/a"], alone=False))
         assert not late.has(0.3)
         alone.let_go()
         assert late.has()

@@ -1,0 +1,87 @@
+"""Names that are held by a registry's database, in one process and in several."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from headrace.registry import Registry
+from holder import Holder
+
+A, B = "s3://bucket/lake/p/a", "hdfs://nn:8020/ä/b'\"; --%"
+HOLDS = """
+import sys
+from headrace.registry import Registry
+with Registry.open(sys.argv[1]).held(sys.argv[2:], alone=True):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def other(url: str, registry: Registry) -> Iterator[Registry]:
+    opened = Registry.open(url)
+    yield opened
+    opened.close()
+
+
+def test_alone_or_together(registry: Registry, other: Registry) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        first = Holder(threads, partial(registry.held, [A, B], alone=False))
+        second = Holder(threads, partial(other.held, [B], alone=False))
+        assert first.has()
+        assert second.has()
+        alone = Holder(threads, partial(other.held, [B], alone=True))
+        assert not alone.has(0.3)
+        second.let_go()
+        assert not alone.has(0.2)
+        first.let_go()
+        assert alone.has()
+        free = Holder(threads, partial(registry.held, [A], alone=True))
+        assert free.has()
+        free.let_go()
+        late = Holder(threads, partial(registry.held, [B, A], alone=False))
+        assert not late.has(0.3)
+        alone.let_go()
+        assert late.has()
+        late.let_go()
+
+
+def test_many_at_once_do_not_wait_for_a_connection(registry: Registry) -> None:
+    with ThreadPoolExecutor(40) as threads:
+        holders = [Holder(threads, partial(registry.held, [A], alone=False)) for _ in range(40)]
+        assert all(holder.has() for holder in holders)
+        for holder in holders:
+            holder.let_go()
+
+
+def test_none(registry: Registry) -> None:
+    with registry.held([], alone=True), registry.held([], alone=True):
+        pass
+
+
+def test_an_error_lets_go(registry: Registry, other: Registry) -> None:
+    with pytest.raises(KeyError), registry.held([A], alone=True):
+        raise KeyError
+    with other.held([A], alone=True):
+        pass
+
+
+def test_a_process_that_is_killed_lets_go(url: str, registry: Registry) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, url, A], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    with ThreadPoolExecutor(1) as threads:
+        waiting = Holder(threads, partial(registry.held, [A], alone=True))
+        assert not waiting.has(0.3)
+        process.kill()
+        assert waiting.has()
+        waiting.let_go()
+    process.wait()
