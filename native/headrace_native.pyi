@@ -50,7 +50,7 @@ class Tunnel:
 
     @property
     def failure(self) -> str | None:
-        """What keeps it from an answer: which NameNode, and why. None once one has answered."""
+        """What keeps it from an answer: which NameNode, and why. None once the call was answered all the same."""
 
     @property
     def failure_kind(self) -> Literal["certificate", "refused", "unreachable", "timeout", "standby"] | None:

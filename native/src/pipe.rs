@@ -55,7 +55,7 @@ pub async fn pipe(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream
         End::Standby => upstream.note(number, Kind::Standby, "is not the active one"),
     };
     // The client connects once more.
-    upstream.turn_to((number + 1) % upstream.count());
+    upstream.prefer((number + 1) % upstream.count());
     Ok(())
 }
 

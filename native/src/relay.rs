@@ -162,7 +162,10 @@ impl Relay {
         let exception = response.exception.clone();
         match self.calls.answer(response, now) {
             Verdict::Pass(frame) => {
-                (self.misses, self.distrusts, self.failure) = (0, 0, None);
+                (self.misses, self.distrusts) = (0, 0);
+                if let Some(failure) = self.failure.take() {
+                    self.upstream.overcome(&failure);
+                }
                 self.active = now;
                 self.upstream.prefer(self.number);
                 self.to_client.extend_from_slice(&frame);
@@ -221,7 +224,8 @@ impl Relay {
     }
 
     fn give_up(&mut self, now: Instant, outage: Option<Duration>) {
-        let failure = self.failure.clone().unwrap_or_else(|| {
+        // Taken: those who are told now may still ask for it when the next answer has come.
+        let failure = self.failure.take().unwrap_or_else(|| {
             let what = "answers other calls, and not this one";
             self.upstream.note(self.number, Kind::Timeout, what)
         });

@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     pub kind: Kind,
     pub text: String,
@@ -141,13 +141,7 @@ impl Upstream {
         self.preferred.load(Ordering::Relaxed)
     }
 
-    /// The NameNode of this number has answered as the active one: what went wrong before is past.
     pub fn prefer(&self, number: usize) {
-        self.turn_to(number);
-        self.forget();
-    }
-
-    pub fn turn_to(&self, number: usize) {
         self.preferred.store(number, Ordering::Relaxed);
     }
 
@@ -173,6 +167,14 @@ impl Upstream {
 
     pub fn forget(&self) {
         *self.last() = None;
+    }
+
+    /// Forgets a failure that did nobody any harm, unless another was noted since.
+    pub fn overcome(&self, failure: &Failure) {
+        let mut last = self.last();
+        if last.as_ref() == Some(failure) {
+            *last = None;
+        }
     }
 
     /// Notes what the NameNode of this number last did wrong.
