@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import pytest
 
+from headrace.errors import Unavailable
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
 CONTENT = random.Random(1).randbytes(9 << 20)
@@ -48,7 +49,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, 1 << 20, 9 << 20])
 def test_any_part(threads: ThreadPoolExecutor, size: int) -> None:
     content = CONTENT[:size]
-    file = RemoteFile(Opened(content), contextlib.nullcontext, threads)
+    file = RemoteFile(Opened(content), contextlib.nullcontext, lambda: None, threads)
     assert file.size == size
     chance = random.Random(2)
     for _ in range(100):
@@ -58,7 +59,7 @@ def test_any_part(threads: ThreadPoolExecutor, size: int) -> None:
 
 def test_the_end_is_read_once(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT)
-    file = RemoteFile(opened, contextlib.nullcontext, threads)
+    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
     for length in (8, 16_384, 65_536):
         assert file.read_at(len(CONTENT) - length, length) == CONTENT[-length:]
     assert opened.reads == [65_536]
@@ -66,14 +67,14 @@ def test_the_end_is_read_once(threads: ThreadPoolExecutor) -> None:
 
 def test_a_small_file_is_read_once(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT[:500_000])
-    file = RemoteFile(opened, contextlib.nullcontext, threads)
+    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
     assert file.read_at(400_000, 100_000) + file.read_at(0, 10) == CONTENT[400_000:500_000] + CONTENT[:10]
     assert opened.reads == [500_000]
 
 
 def test_what_is_large_is_read_in_pieces(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT)
-    file = RemoteFile(opened, contextlib.nullcontext, threads)
+    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
     assert file.read_at(5, 8 << 20) == CONTENT[5 : (8 << 20) + 5]
     assert sorted(opened.reads) == [2 << 20] * 4
 
@@ -85,13 +86,46 @@ def test_a_piece_that_fails(threads: ThreadPoolExecutor) -> None:
                 raise OSError("away")
             return super().read(size)
 
-    file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, threads)
+    file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, lambda: None, threads)
     with pytest.raises(OSError, match="away"):
         file.read_at(0, 8 << 20)
 
 
+def test_a_file_is_opened_anew_where_a_read_fails(threads: ThreadPoolExecutor) -> None:
+    left = [2]
+
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if left[0]:
+                left[0] -= 1
+                raise OSError("this machine is gone")
+            return super().read(size)
+
+    opened: list[BinaryIO] = []
+
+    def again() -> BinaryIO:
+        opened.append(Failing(CONTENT))
+        return opened[-1]
+
+    file = RemoteFile(again, contextlib.nullcontext, lambda: None, threads)
+    left[0] = 1
+    assert file.read_at(3, 10) == CONTENT[3:13]
+    assert len(opened) == 2
+
+
+def test_what_keeps_the_storage_away_is_told_instead(threads: ThreadPoolExecutor) -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError("away")
+
+    trouble = Unavailable("no NameNode answers")
+    file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, lambda: trouble, threads)
+    with pytest.raises(Unavailable, match="no NameNode"):
+        file.read_at(3, 10)
+
+
 def test_each_thread_has_its_place(threads: ThreadPoolExecutor) -> None:
-    cursor = RemoteCursor(RemoteFile(Opened(CONTENT), contextlib.nullcontext, threads))
+    cursor = RemoteCursor(RemoteFile(Opened(CONTENT), contextlib.nullcontext, lambda: None, threads))
 
     def read(number: int) -> bool:
         chance = random.Random(number)

@@ -52,7 +52,7 @@ def attempt(
     moved = (None if after is None else after.version) != before
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
-    raise translate(failure, log.table) from failure
+    raise translate(failure, log.table, is_readable=True) from failure
 
 
 def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, before: int) -> Commit | None:
@@ -65,5 +65,5 @@ def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, befor
         failure = error
     commit = log.commit_after(before, write.write_id)
     if commit is None and failure is not None and not isinstance(failure, CommitFailedError):
-        raise translate(failure, log.table) from failure
+        raise translate(failure, log.table, is_readable=True) from failure
     return commit

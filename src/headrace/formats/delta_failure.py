@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError
+from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError, Unavailable
 from headrace.storage.failure import failure as storage_failure
-from headrace.storage.failure import plain
+from headrace.storage.failure import error_number, plain
 from headrace.storage.folder import Folder
 
-# The wheel keeps what the system said in its text alone; the number in it is the system's own.
-_SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 # A condition or a formula of the table that the wheel has looked at each row for.
 _UNFULFILLED = "failed validation check"
 
 
-def translate(error: Exception, table: Folder) -> HeadraceError:
+def translate(error: Exception, table: Folder, *, is_readable: bool = False) -> HeadraceError:
+    """`is_readable`: the log was read since, so that it is not what failed."""
     if isinstance(error, HeadraceError):
         return error
     trouble = table.files.trouble()
@@ -25,15 +22,15 @@ def translate(error: Exception, table: Folder) -> HeadraceError:
         return trouble
     uri = table.shown
     told = plain(error)
-    system = _SYSTEM_ERROR.search(told)
-    if system:
-        return storage_failure(uri, told, int(system["number"]))
-    if isinstance(error, OSError):
-        return storage_failure(uri, error.strerror or told, error.errno)
+    number = error_number(error)
+    if number is not None or isinstance(error, OSError):
+        return storage_failure(uri, told, number)
     if isinstance(error, CommitFailedError):
         return Conflict(f"the commit to {uri} was refused: {told}", hint="try again")
     if _UNFULFILLED in told:
         return BadData(f"rows do not fulfil a condition of {uri}: {told}")
+    if is_readable and not table.files.is_local:
+        return Unavailable(f"the storage of {uri} failed: {told}", hint="nothing was changed: try again")
     return CorruptTable(f"the log of {uri} cannot be used: {told}")
 
 

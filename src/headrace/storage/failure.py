@@ -10,7 +10,18 @@ from collections.abc import Iterator
 
 from headrace.errors import HeadraceError, LimitExceeded, PermissionDenied, Unavailable
 
-# The texts of the Delta library are made for terminals.
+# The Delta library keeps what the system said in its text alone; the number in it is the system's own.
+_SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
+# The same of NameNodes: the class of their error, and where in their program it came up.
+_HADOOP_ERROR = re.compile(r"RPC error: (?P<kind>[a-z][\w.]*\.[A-Z]\w*)")
+_HADOOP_TRACE = re.compile(r"\n\s*at [^\n]*")
+_HADOOP_NUMBERS = {
+    "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException": errno.EDQUOT,
+    "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException": errno.EDQUOT,
+    "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException": errno.EDQUOT,
+    "org.apache.hadoop.security.AccessControlException": errno.EACCES,
+}
+# Its texts are made for terminals.
 _DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 _FULL = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -30,7 +41,18 @@ def failure(what: str, reason: object, number: int | None) -> HeadraceError:
 
 def plain(error: Exception) -> str:
     """What the Delta library says, in one line."""
-    return " ".join(_DECORATION.sub(" ", str(error)).split())
+    return " ".join(_DECORATION.sub(" ", _HADOOP_TRACE.sub("", str(error))).split())
+
+
+def error_number(error: Exception) -> int | None:
+    """The system's number of an error, also of one that the Delta library tells of; None if there is none."""
+    told = plain(error)
+    system, hadoop = _SYSTEM_ERROR.search(told), _HADOOP_ERROR.search(told)
+    if system is not None:
+        return int(system["number"])
+    if hadoop is not None and hadoop["kind"] in _HADOOP_NUMBERS:
+        return _HADOOP_NUMBERS[hadoop["kind"]]
+    return error.errno if isinstance(error, OSError) else None
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ class Place:
         options: what the Delta library is told beside it.
         trouble: what keeps it from being reached, where that has shown itself.
         close: lets go of what is open to reach it.
+        has_folders: folders are there also when nothing is in them.
     """
 
     shown: str
@@ -29,3 +30,4 @@ class Place:
     options: Mapping[str, str]
     trouble: Callable[[], HeadraceError | None] = _nothing
     close: Callable[[], None] = _nothing
+    has_folders: bool = False

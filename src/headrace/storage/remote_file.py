@@ -10,6 +10,8 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import BinaryIO
 
+from headrace.errors import HeadraceError
+
 # What a reader of Parquet asks for first, and again with each statement; small files are kept whole.
 _TAIL_BYTES = 64 << 10
 _SMALL_BYTES = 512 << 10
@@ -24,6 +26,7 @@ class RemoteFile:
     Args:
         opened: opens it as the Delta library gives it: for one thread at a time.
         reached: within, its errors become ours.
+        trouble: what keeps all of the storage from being reached.
         threads: read the pieces of what is large.
     """
 
@@ -31,10 +34,12 @@ class RemoteFile:
         self,
         opened: Callable[[], BinaryIO],
         reached: Callable[[], AbstractContextManager[None]],
+        trouble: Callable[[], HeadraceError | None],
         threads: Executor,
     ) -> None:
         self._opened = opened
         self._reached = reached
+        self._trouble = trouble
         self._threads = threads
         self._own = threading.local()
         self.size = self._raw.seek(0, io.SEEK_END)
@@ -66,10 +71,20 @@ class RemoteFile:
         return b"".join([self._piece(first[0], first[1] - first[0]), *(other.result() for other in others)])
 
     def _piece(self, offset: int, size: int) -> bytes:
-        raw = self._raw
         with self._reached():
-            raw.seek(offset)
-            return raw.read(size)
+            try:
+                return self._read(offset, size)
+            except OSError as error:
+                trouble = self._trouble()
+                if trouble is not None:
+                    raise trouble from error
+            # The machine that it was read from may be gone: opened anew, it is read from others.
+            self._own.raw = None
+            return self._read(offset, size)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        self._raw.seek(offset)
+        return self._raw.read(size)
 
 
 class RemoteCursor(io.RawIOBase):

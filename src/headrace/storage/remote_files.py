@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,8 +12,8 @@ import pyarrow as pa
 from deltalake._internal import DeltaFileSystemHandler
 from pyarrow.fs import FileType
 
-from headrace.errors import HeadraceError, InvalidArgument, PermissionDenied, Unavailable
-from headrace.storage.failure import plain
+from headrace.errors import HeadraceError, InvalidArgument
+from headrace.storage.failure import error_number, failure, plain
 from headrace.storage.files import Fact
 from headrace.storage.place import Place
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
@@ -59,7 +60,9 @@ class RemoteFiles:
 
     def file(self, path: str) -> RemoteFile:
         within = self._within(path)
-        return RemoteFile(lambda: self._handler.open_input_file(within), self._reached, self._threads)
+        return RemoteFile(
+            lambda: self._handler.open_input_file(within), self._reached, self.trouble, self._threads
+        )
 
     def lost(self, paths: Sequence[str]) -> str | None:
         found = zip(paths, self._threads.map(self.fact, paths), strict=True)
@@ -79,7 +82,14 @@ class RemoteFiles:
     def remove(self, folder: str) -> None:
         """Remove a folder and all that is in it; no error if it is not there."""
         with contextlib.suppress(FileNotFoundError), self._reached():
-            self._handler.delete_dir(self._within(folder))
+            within = self._within(folder)
+            self._handler.delete_dir(within)
+            if self.place.has_folders:
+                found = self._handler.get_file_info_selector(within, True, True)
+                inside = [info.path for info in found if info.type == FileType.Directory]
+                # Inner ones first; one that is not empty, as others write to it, is not removed.
+                for path in [*sorted(inside, key=len, reverse=True), within]:
+                    self._handler.delete_file(path)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -92,10 +102,9 @@ class RemoteFiles:
             yield
         except FileNotFoundError:
             raise
-        except PermissionError as error:
-            raise PermissionDenied(f"{self.place.shown} does not permit it: {plain(error)}") from error
         except OSError as error:
-            raise self.trouble() or Unavailable(f"{self.place.shown} failed: {plain(error)}") from error
+            number = errno.EACCES if isinstance(error, PermissionError) else error_number(error)
+            raise self.trouble() or failure(self.place.shown, plain(error), number) from error
 
     def _within(self, path: str) -> str:
         if not path.startswith(f"{self.place.uri}/"):
