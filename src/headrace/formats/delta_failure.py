@@ -5,8 +5,8 @@ from __future__ import annotations
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError, Unavailable
-from headrace.storage.failure import failure as storage_failure
 from headrace.storage.failure import error_number, plain
+from headrace.storage.failure import failure as storage_failure
 from headrace.storage.folder import Folder
 
 # A condition or a formula of the table that the wheel has looked at each row for.

@@ -21,6 +21,8 @@ SCHEMES = ("hdfs", "hopsfs")
 _PREFIX = "headrace.hdfs."
 _TIMES = ("connect_timeout", "answer_timeout", "outage_timeout")
 _OURS = ("dfs.nameservices", "dfs.ha.namenodes.", "dfs.namenode.rpc-address.", "fs.defaultFS", _PREFIX)
+# Three copies, and one of three DataNodes gone: by default the library finds no other in its place, and gives up.
+_KEEP_ON = "dfs.client.block.write.replace-datanode-on-failure.best-effort"
 
 
 def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Path | None) -> Place:
@@ -40,6 +42,8 @@ def cluster(uri: str, tls: TLS | None, options: Mapping[str, str], conf_dir: Pat
     check_tls(scheme, tls)
     conf = HadoopConf(conf_dir, options)
     authority = authority_of(uri, conf)
+    if conf.get(_KEEP_ON) is None:
+        options = {**options, _KEEP_ON: "true"}
     return reach(f"{scheme}://{authority}", conf.namenodes(authority), tls, options)
 
 
@@ -103,7 +107,7 @@ def reach(
 
     authority = urlsplit(shown).netloc
     name = authority.rpartition(":")[0] or authority
-    return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close)
+    return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close, True)
 
 
 def check_tls(scheme: str, tls: TLS | None) -> None:
