@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 from xml.sax.saxutils import escape
 
-from servers.daemon import Daemon, free_ports
+from servers.daemon import Daemon, accepts, free_ports
 
 HOME = Path(__file__).parents[2] / ".hadoop"
 NAMESERVICE = "test"
@@ -85,6 +85,11 @@ class NameNode(Daemon):
             return False
         return bool(self._bean("NameNodeStatus")["State"] == state)
 
+    @property
+    def room(self) -> int:
+        """The bytes that the DataNodes have left, by what they said last."""
+        return int(self._bean("FSNamesystemState")["CapacityRemaining"])
+
     def _bean(self, name: str) -> dict[str, Any]:
         url = f"http://127.0.0.1:{self._web}/jmx?qry=Hadoop:service=NameNode,name={name}"
         with urllib.request.urlopen(url, timeout=5) as answer:
@@ -92,6 +97,26 @@ class NameNode(Daemon):
         if not beans:
             raise ConnectionError(f"{self.name} knows no {name} yet")
         return dict(beans[0])
+
+
+class DataNode(Daemon):
+    """Its blocks are in the folder `data`."""
+
+    def __init__(self, cluster: Hdfs, number: int) -> None:
+        name = f"dn{number}"
+        self.data = cluster.folder / name
+        self._port, web, ipc = free_ports(3)
+        command = cluster.java(
+            _DATANODE,
+            f"-Ddfs.datanode.data.dir={self.data.as_uri()}",
+            f"-Ddfs.datanode.address=127.0.0.1:{self._port}",
+            f"-Ddfs.datanode.http.address=127.0.0.1:{web}",
+            f"-Ddfs.datanode.ipc.address=127.0.0.1:{ipc}",
+        )
+        super().__init__(command, cluster.folder / f"{name}.log")
+
+    def serves(self) -> bool:
+        return accepts(self._port)
 
 
 class Hdfs:
@@ -111,7 +136,7 @@ class Hdfs:
         self.url = f"hdfs://{NAMESERVICE}"
         self.namenodes = [NameNode(self, f"nn{number}") for number in range(1, namenodes + 1)]
         self.active = self.namenodes[0]
-        self.datanodes = [self._datanode(number) for number in range(1, datanodes + 1)]
+        self.datanodes = [DataNode(self, number) for number in range(1, datanodes + 1)]
         self._settings = {**_DEFAULTS, **settings}
         self._settings[f"dfs.ha.namenodes.{NAMESERVICE}"] = ",".join(node.name for node in self.namenodes)
         for node in self.namenodes:
@@ -158,7 +183,11 @@ class Hdfs:
 
     def wait(self) -> None:
         """Until the NameNodes that run know all DataNodes that run, and the active one serves."""
-        datanodes = sum(datanode.running for datanode in self.datanodes)
+        datanodes = 0
+        for datanode in self.datanodes:
+            if datanode.running:
+                datanode.wait(datanode.serves)  # the NameNodes do not notice soon that it was away
+                datanodes += 1
         for node in self.namenodes:
             if node.running:
                 state = "active" if node is self.active else "standby"
@@ -187,18 +216,6 @@ class Hdfs:
         """More settings, for what is started from now on."""
         self._settings |= settings
         self._write_conf()
-
-    def _datanode(self, number: int) -> Daemon:
-        name = f"dn{number}"
-        data, web, ipc = free_ports(3)
-        command = self.java(
-            _DATANODE,
-            f"-Ddfs.datanode.data.dir={(self.folder / name).as_uri()}",
-            f"-Ddfs.datanode.address=127.0.0.1:{data}",
-            f"-Ddfs.datanode.http.address=127.0.0.1:{web}",
-            f"-Ddfs.datanode.ipc.address=127.0.0.1:{ipc}",
-        )
-        return Daemon(command, self.folder / f"{name}.log")
 
     def _write_conf(self) -> None:
         self.conf.mkdir(parents=True, exist_ok=True)
