@@ -65,9 +65,8 @@ def main(
 def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     """Raises MachineBusy, WrongResult, CaseFailed."""
     progress = Console(stderr=True)
-    with progress.status(f"{workload.name}: data") as status:
-        scale = workload.sizes[size]
-        cases = workload.cases(scale)
+    scale = workload.sizes[size]
+    with progress.status(f"{workload.name}: data") as status, workload.opened(scale) as cases:
         load = current_load()
         check_load(load, force)
         started = dt.datetime.now(dt.UTC)

@@ -57,7 +57,8 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
                 warm[case.name] = stack.enter_context(running(case))
                 samples.append(warm[case.name].run(0, first=True))
         agree(cases, samples)
-        used = _Usage([*warm.values(), *(r.process for r in repeated)])
+        servers = sorted({pid for case in cases for pid in case.servers})
+        used = _Usage([*warm.values(), *(r.process for r in repeated)], servers)
         for number in range(1, runs + 1):
             tell(f"round {number} of {runs}")
             turn = []
@@ -145,8 +146,9 @@ def _repeating(case: Case) -> Iterator[_Repeated]:
 class _Usage:
     """Who used the processors from now on: the benchmark, or others."""
 
-    def __init__(self, processes: Sequence[CaseProcess]) -> None:
+    def __init__(self, processes: Sequence[CaseProcess], servers: Sequence[int]) -> None:
         self._processes = processes
+        self._servers = [psutil.Process(pid) for pid in servers]
         self._busy, self._own, self._clock = _busy(), self._used(), time.monotonic()
 
     def elsewhere(self) -> float:
@@ -156,7 +158,8 @@ class _Usage:
 
     def _used(self) -> float:
         """Processor seconds of this process, of its children that have ended, and of those that run."""
-        return sum(os.times()[:4]) + sum(process.cpu_seconds() for process in self._processes)
+        cases = sum(process.cpu_seconds() for process in self._processes)
+        return sum(os.times()[:4]) + cases + sum(sum(server.cpu_times()[:2]) for server in self._servers)
 
 
 def _busy() -> float:

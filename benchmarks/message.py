@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
+
+from benchmarks.checksum import Checksum
+
+if TYPE_CHECKING:
+    from benchmarks.runner import Runner
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """Args:
+    runner: what the case does.
+    servers: processes that run for all cases.
+    """
+
+    runner: Runner
+    servers: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,12 +43,24 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Seconds of one run; processor seconds, and bytes written to disk, of the case and its services."""
+    """Seconds of one run; processor seconds, and bytes written to disk, of the case and its services.
+
+    Args:
+        server_cpu: processor seconds of servers that run for all cases.
+    """
 
     wall: float
     cpu: float
+    server_cpu: float
     written: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What the run gave."""
+
     rows: int
+    checksum: Checksum | None
 
 
 @dataclasses.dataclass(frozen=True)

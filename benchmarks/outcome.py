@@ -17,9 +17,11 @@ _TOLERANCE = 1.03
 class CaseOutcome:
     """Args:
     first: seconds of the first run of a fresh process.
+    against: the baseline, if there is one.
     ratio: to the baseline's wall time, round by round; None where there is none.
     cpu: processor seconds a run, mean; a run may be shorter than the clock tick that counts them.
     cpu_ratio: to the baseline's.
+    server_cpu: those of the servers that run for all cases; None where there are none.
     written: bytes a run, at most.
     peak, service_peak: bytes of anonymous memory of both sides, and of the service; of fresh processes.
     """
@@ -29,9 +31,11 @@ class CaseOutcome:
     checksum: Checksum | None
     wall: Median
     first: float
+    against: str | None
     ratio: Median | None
     cpu: float
     cpu_ratio: float | None
+    server_cpu: float | None
     written: int
     peak: int
     service_peak: int
@@ -68,19 +72,22 @@ def _case_outcome(
 ) -> CaseOutcome:
     timed = _timed(own)
     cpu = _mean_cpu(timed)
+    against = case.against or workload.baseline
     ratio = cpu_ratio = None
-    if workload.baseline is not None:
-        ratio = median(_values(Goal(case.name, 0, way="ratio", against=workload.baseline), samples))
-        cpu_ratio = cpu / _mean_cpu(_timed([s for s in samples if s.case == workload.baseline]))
+    if against is not None:
+        ratio = median(_values(Goal(case.name, 0, way="ratio", against=against), samples))
+        cpu_ratio = cpu / _mean_cpu(_timed([s for s in samples if s.case == against]))
     return CaseOutcome(
         name=case.name,
         rows=own[0].rows,
         checksum=own[0].checksum,
         wall=median([s.wall for s in timed]),
         first=own[0].wall,
+        against=against,
         ratio=ratio,
         cpu=cpu,
         cpu_ratio=cpu_ratio,
+        server_cpu=sum(s.server_cpu for s in timed) / len(timed) if case.servers else None,
         written=max(s.written for s in own),
         peak=max(s.peak or 0 for s in own),
         service_peak=max(s.service_peak or 0 for s in own),

@@ -19,7 +19,7 @@ _BASELINE, _OTHER, _MET, _MISSED = "#b8b8b8", "#1b6ca8", "#2e8540", "#c0392b"
 
 def draw(report: Report, path: Path) -> None:
     """Write the picture as PNG. Whiskers are 95 % intervals of medians."""
-    panels = [_wall, _memory, *([_ratios] if report.baseline else []), *([_goals] if report.goals else [])]
+    panels = [_wall, _memory, *([_ratios] if _baselines(report) else []), *([_goals] if report.goals else [])]
     rows = max(len(report.cases), len(report.goals))
     figure = Figure(figsize=(4.6 * len(panels), 1.9 + 0.45 * rows), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
@@ -47,12 +47,12 @@ def _memory(axes: Axes, report: Report) -> None:
 
 
 def _ratios(axes: Axes, report: Report) -> None:
-    axes.set_title(f"times {report.baseline}; red: the goal", fontsize=10)
+    axes.set_title(f"times {' or '.join(_baselines(report))}; red: the goal", fontsize=10)
     _bars(axes, report, [c.ratio for c in report.cases if c.ratio is not None])
     for outcome in report.goals:
         goal = outcome.goal
-        if goal.way == "ratio" and goal.against == report.baseline:
-            at = [c.name for c in report.cases].index(goal.case)
+        at = [c.name for c in report.cases].index(goal.case)
+        if goal.way == "ratio" and goal.measure == "wall" and goal.against == report.cases[at].against:
             axes.vlines(goal.most, at - 0.45, at + 0.45, color=_MISSED, linewidth=2)
 
 
@@ -92,4 +92,8 @@ def _whiskers(values: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:
 
 
 def _colours(report: Report) -> list[str]:
-    return [_BASELINE if c.name == report.baseline else _OTHER for c in report.cases]
+    return [_BASELINE if c.name in _baselines(report) else _OTHER for c in report.cases]
+
+
+def _baselines(report: Report) -> list[str]:
+    return list(dict.fromkeys(c.against for c in report.cases if c.against))

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import psutil
 
-from benchmarks.message import Failure, Ready, Request, Timing
+from benchmarks.message import Failure, Found, Ready, Request, Start, Timing
 from benchmarks.sample import Sample
 from benchmarks.workload import Case
 
@@ -41,7 +41,7 @@ class CaseProcess:
             stderr=log,
         )
         try:
-            self._send(case.runner)
+            self._send(Start(case.runner, case.servers))
             ready: Ready = self._receive()
         except BaseException:
             self._kill()
@@ -54,16 +54,17 @@ class CaseProcess:
         self._send(Request(number, check=first))
         client_peak, service_peak = self._watch() if first else (None, None)
         timing: Timing = self._receive()
-        found = self._receive()
+        found: Found = self._receive()
         return Sample(
             case=self.case.name,
             number=number,
             first=first,
             wall=timing.wall,
             cpu=timing.cpu,
+            server_cpu=timing.server_cpu,
             written=timing.written,
-            rows=timing.rows,
-            checksum=found,
+            rows=found.rows,
+            checksum=found.checksum,
             client_peak=client_peak,
             service_peak=service_peak,
         )

@@ -111,12 +111,17 @@ def _shown(median: Median) -> list[float]:
 def _times(report: Report) -> Table:
     noisy = ", noisy" if report.noisy else ""
     title = f"{report.workload}: {report.about} ({report.unit} {report.scale:,g}{noisy})"
-    versus = [f"÷ {report.baseline}"] if report.baseline else []
-    table = _table(title, "system", "wall, median [95 %]", *versus, "CPU", *versus)
+    names = {c.against for c in report.cases if c.against}
+    versus = [f"÷ {next(iter(names))}" if len(names) == 1 else "ratio"] if names else []
+    served = any(c.server_cpu is not None for c in report.cases)
+    servers = ["CPU, 1 M rows", "CPU of the servers"] if served else []
+    table = _table(title, "system", "wall, median [95 %]", *versus, "CPU", *versus, *servers)
     for c in report.cases:
         ratio = [_interval(_shown(c.ratio), 1, 2, "")] if c.ratio else []
         cpu_ratio = [f"{c.cpu_ratio:.2f}"] if c.cpu_ratio else []
-        table.add_row(c.name, _seconds(*_shown(c.wall)), *ratio, _seconds(c.cpu), *cpu_ratio)
+        apart = [_seconds(1e6 * c.cpu / c.rows), "" if c.server_cpu is None else _seconds(c.server_cpu)]
+        cells = [_seconds(*_shown(c.wall)), *ratio, _seconds(c.cpu), *cpu_ratio]
+        table.add_row(c.name, *cells, *(apart if served else []))
     return table
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -25,6 +25,27 @@ Answer: TypeAlias = pa.Table | Checksum
 Run = Callable[[int], Answer]
 """Does the job, and nothing but the job: this is what is timed. Takes the number of the run."""
 
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One run of a job around which something is done that is not timed.
+
+    Args:
+        job: nothing but the job.
+        answer: what the job has given, or left behind.
+    """
+
+    job: Callable[[], Any]
+    answer: Callable[[Any], Answer]
+
+
+@dataclasses.dataclass(frozen=True)
+class Staged:
+    """Does the job in a stage that is set anew for each run, by its number, and cleared afterwards."""
+
+    stage: Callable[[int], AbstractContextManager[Stage]]
+
+
 Tables = Callable[[str], "DeltaTable"]
 """A feature group's Delta table, opened anew, by the group's name."""
 
@@ -32,7 +53,7 @@ Tables = Callable[[str], "DeltaTable"]
 class Runner(Protocol):
     """Data alone, so that it can be sent to the process that opens it."""
 
-    def opened(self) -> AbstractContextManager[Run]: ...
+    def opened(self) -> AbstractContextManager[Run | Staged]: ...
 
 
 class HeadraceRead(Protocol):

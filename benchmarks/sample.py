@@ -17,6 +17,7 @@ class Sample:
     first: the first run of a fresh process.
     wall: seconds, on the caller's side.
     cpu: processor seconds of caller and service.
+    server_cpu: those of the servers that run for all cases.
     written: bytes that they wrote to disk: what did not fit into memory.
     checksum: of large answers, only the first is told.
     client_peak, service_peak: bytes of anonymous memory; None where it was not watched.
@@ -27,6 +28,7 @@ class Sample:
     first: bool
     wall: float
     cpu: float
+    server_cpu: float
     written: int
     rows: int
     checksum: Checksum | None

@@ -12,12 +12,14 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO
 
 import psutil
 
 from benchmarks.checksum import Checksum, checksum
-from benchmarks.message import Failure, Ready, Timing
+from benchmarks.message import Failure, Found, Ready, Start, Timing
+from benchmarks.runner import Answer, Run, Stage, Staged
 
 _SMALL_ROWS = 100_000
 
@@ -37,34 +39,45 @@ def main() -> None:
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    runner = pickle.load(requests)
-    with runner.opened() as run:
+    start: Start = pickle.load(requests)
+    servers = [psutil.Process(pid) for pid in start.servers]
+    with start.runner.opened() as run:
         services = psutil.Process().children(recursive=True)
         _send(answers, Ready(tuple(process.pid for process in services)))
         while (request := pickle.load(requests)) is not None:
-            gc.collect()
-            cpu, written = _used(services)
-            begun = time.perf_counter()
-            answer = run(request.number)
-            wall = time.perf_counter() - begun
-            cpu_after, written_after = _used(services)
-            rows = answer.rows if isinstance(answer, Checksum) else answer.num_rows
-            _send(answers, Timing(wall, cpu_after - cpu, written_after - written, rows))
-            found = None
-            if isinstance(answer, Checksum):
-                found = answer
-            elif request.check or rows <= _SMALL_ROWS:
-                found = checksum(answer)
-            _send(answers, found)
-            del answer  # it must not be in memory while the next one is made
+            with _stage(run, request.number) as stage:
+                gc.collect()
+                before, (cpu, written) = _cpu(servers), _used(services)
+                begun = time.perf_counter()
+                done = stage.job()
+                wall = time.perf_counter() - begun
+                (cpu_after, written_after), after = _used(services), _cpu(servers)
+                _send(answers, Timing(wall, cpu_after - cpu, after - before, written_after - written))
+                answer = stage.answer(done)
+                _send(answers, _found(answer, request.check))
+                del done, answer  # they must not be in memory while the next ones are made
+
+
+def _stage(run: Run | Staged, number: int) -> AbstractContextManager[Stage]:
+    if isinstance(run, Staged):
+        return run.stage(number)
+    return nullcontext(Stage(lambda: run(number), lambda answer: answer))
+
+
+def _found(answer: Answer, check: bool) -> Found:
+    if isinstance(answer, Checksum):
+        return Found(answer.rows, answer)
+    told = check or answer.num_rows <= _SMALL_ROWS
+    return Found(answer.num_rows, checksum(answer) if told else None)
+
+
+def _cpu(processes: Sequence[psutil.Process]) -> float:
+    return float(sum(times.user + times.system for times in (p.cpu_times() for p in processes)))
 
 
 def _used(services: Sequence[psutil.Process]) -> tuple[float, int]:
     """Processor seconds, and bytes written where the system tells."""
-    cpu, written = time.process_time(), 0
-    for process in services:
-        times = process.cpu_times()
-        cpu += times.user + times.system
+    cpu, written = time.process_time() + _cpu(services), 0
     for process in (psutil.Process(), *services):
         if hasattr(process, "io_counters"):
             written += process.io_counters().write_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 from benchmarks.runner import Runner
@@ -24,6 +25,8 @@ class Case:
             measured.
         fresh: every run is in a new process, with its memory watched.
         python: the interpreter of its process.
+        against: the case that it is shown against, where that is not the workload's baseline.
+        servers: processes that run for all cases, of which this one's job makes use.
     """
 
     name: str
@@ -32,6 +35,8 @@ class Case:
     role: Literal["measured", "reference", "background"] = "measured"
     fresh: bool = False
     python: str = sys.executable
+    against: str | None = None
+    servers: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +64,8 @@ class Workload:
     systems: the names of the cases that are measured.
     baseline: the case that the others are shown against; None where that says nothing.
     runs: rounds.
-    cases: makes the data of a size, unless they are there, and gives the cases.
+    cases: makes the data of a size, unless they are there, and gives the cases; as a context, where servers must
+        run meanwhile.
     """
 
     name: str
@@ -69,5 +75,9 @@ class Workload:
     systems: tuple[str, ...]
     goals: tuple[Goal, ...]
     runs: int
-    cases: Callable[[float], Sequence[Case]]
+    cases: Callable[[float], Sequence[Case] | AbstractContextManager[Sequence[Case]]]
     baseline: str | None = None
+
+    def opened(self, scale: float) -> AbstractContextManager[Sequence[Case]]:
+        found = self.cases(scale)
+        return found if isinstance(found, AbstractContextManager) else nullcontext(found)

@@ -134,8 +134,10 @@ def test_the_interval_holds_the_median_and_says_when_nothing_is_sure() -> None:
 
 
 def samples(case: str, walls: list[float], peak: int = 0) -> list[Sample]:
-    first = Sample(case, 0, True, 99.0, 0.0, 0, 1, Checksum(("a",), 1, 7), 0, peak)
-    timed = [Sample(case, n, False, wall, 0.0, 0, 1, None, None, None) for n, wall in enumerate(walls, 1)]
+    first = Sample(case, 0, True, 99.0, 0.0, 0.0, 0, 1, Checksum(("a",), 1, 7), 0, peak)
+    timed = [
+        Sample(case, n, False, wall, 0.0, 0.0, 0, 1, None, None, None) for n, wall in enumerate(walls, 1)
+    ]
     return [first, *timed]
 
 
