@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +28,9 @@ def main(
         list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="All by default.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Rounds; each workload has its own number.", min=1)] = None,
-    size: Annotated[str, typer.Option(help=f"One of {', '.join(SIZES)}.")] = FULL,
+    size: Annotated[
+        str, typer.Option(help=f"One of {', '.join(SIZES)}; or a number in the workload's unit.")
+    ] = FULL,
     out: Annotated[Path, typer.Option(help="Folder for JSON and plots.")] = _RESULTS,
     list_: Annotated[bool, typer.Option("--list", help="Say what there is, and measure nothing.")] = False,
     force: Annotated[bool, typer.Option(help="Measure on a busy machine too, and mark the figures.")] = False,
@@ -40,8 +43,8 @@ def main(
     if list_:
         list_workloads(list(WORKLOADS.values()), console)
         return
-    if size not in SIZES or not set(names or ()) <= WORKLOADS.keys():
-        console.print(f"workloads are {', '.join(WORKLOADS)}; sizes are {', '.join(SIZES)}")
+    if not _is_size(size) or not set(names or ()) <= WORKLOADS.keys():
+        console.print(f"workloads are {', '.join(WORKLOADS)}; sizes are {', '.join(SIZES)}, or a number")
         raise typer.Exit(_USAGE)
     for chosen in [WORKLOADS[name] for name in names or WORKLOADS]:
         try:
@@ -65,7 +68,7 @@ def main(
 def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     """Raises MachineBusy, WrongResult, CaseFailed."""
     progress = Console(stderr=True)
-    scale = workload.sizes[size]
+    scale = workload.sizes[size] if size in SIZES else float(size)
     with progress.status(f"{workload.name}: data") as status, workload.opened(scale) as cases:
         load = current_load()
         check_load(load, force)
@@ -89,6 +92,15 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
         goals=goal_outcomes(workload.goals, found.samples) if size == FULL else [],
         samples=found.samples,
     )
+
+
+def _is_size(text: str) -> bool:
+    if text in SIZES:
+        return True
+    try:
+        return 0 < float(text) < math.inf
+    except ValueError:
+        return False
 
 
 if __name__ == "__main__":

@@ -78,8 +78,16 @@ def test_the_list_names_every_workload_and_its_goals() -> None:
     assert "embedded ÷ in-process ≤ 1.15" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["nothing"], ["pit", "--size", "huge"]])
+@pytest.mark.parametrize("arguments", [["nothing"], ["pit", "--size", "huge"], ["pit", "--size", "-1"]])
 def test_unknown_names_are_a_usage_error(arguments: list[str]) -> None:
     done = bench(*arguments)
     assert done.returncode == 2
     assert "tpch-scan" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_size_may_be_a_number(tmp_path: Path) -> None:
+    done = bench("tpch-scan", "--size", "0.02", "--runs", 1, "--out", tmp_path, "--force")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (report,) = map(read_report, tmp_path.glob("tpch-scan-0.02-*.json"))
+    assert (report["size"], report["scale"], report["goals"]) == ("0.02", 0.02, [])
