@@ -20,6 +20,8 @@ S3 := .s3
 AZURITE := .azurite
 SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE)
 SERVERS_READY := $(SERVERS:%=%/.ready)
+# What the workloads need that measure storages; named or not, they are among all.
+BENCH_READY = $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -154,7 +156,7 @@ dist: setup ## source distribution and wheel, in dist/
 check-dist: setup ## install the wheel from dist/ into a new environment and run the README's ten lines there
 	$(BIN)/python scripts/check_dist.py
 
-bench: $(VENV)/.synced-bench ## the measurements: make bench WORKLOAD=name
+bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name
 	$(BIN)/python -m benchmarks $(WORKLOAD)
 
 testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark

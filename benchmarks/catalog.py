@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks import commits, dataset, lookup, memory, pit, statistics, tpch, upsert, wide
+from benchmarks import commits, dataset, lookup, memory, pit, statistics, storage, tpch, tunnel, upsert, wide
 from benchmarks.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
-    for family in (tpch, memory, lookup, pit, wide, dataset, upsert, statistics, commits)
+    for family in (tpch, memory, lookup, pit, wide, dataset, upsert, statistics, commits, storage, tunnel)
     for workload in family.WORKLOADS
 }

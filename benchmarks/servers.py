@@ -1,0 +1,122 @@
+"""Storages of other machines, run on this one: HDFS, HopsFS as an mTLS front before it, S3."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import headrace as hr
+from benchmarks import data
+from benchmarks.process import CaseFailed
+from headrace.hopsfs import storage_options
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
+
+from servers.hdfs import Hdfs
+from servers.pki import Pki
+from servers.s3 import S3
+from servers.tls_front import TlsFront
+
+_QUICK_START = "-XX:TieredStopAtLevel=1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Lake:
+    """A storage in which a store lies.
+
+    Args:
+        uri: of a folder.
+        options: how it is reached, by the storage's own names.
+        pems: a folder of certificates.
+        home: a folder of this machine for what a store keeps there.
+        servers: their processes.
+    """
+
+    uri: str
+    home: Path
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    pems: Path | None = None
+    servers: tuple[int, ...] = ()
+
+    @contextlib.contextmanager
+    def connected(self) -> Iterator[hr.FeatureStore]:
+        """A new store."""
+        if "://" not in self.uri:
+            with hr.connect(self.uri) as store:
+                yield store
+            return
+        self.home.mkdir(parents=True, exist_ok=True)
+        os.environ["HEADRACE_WORK"] = str(self.home / "work")
+        registry = f"sqlite:///{self.home / 'registry.db'}"
+        with hr.connect(
+            self.uri, registry=registry, storage_options=dict(self.options), tls=self._tls()
+        ) as store:
+            yield store
+
+    @contextlib.contextmanager
+    def through_tunnel(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """For programs that use deltalake itself: the folder's URI, and storage options, by Headrace's tunnel."""
+        with storage_options(self.uri, tls=self._tls(), options=self.options) as found:
+            path = self.uri.split("://", 1)[1].split("/", 1)[1]
+            yield f"hdfs://{found['dfs.nameservices']}/{path}", found
+
+    def _tls(self) -> hr.TLS | None:
+        return None if self.pems is None else hr.TLS.from_dir(self.pems)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lakes:
+    """The same disk under all of them."""
+
+    local: Lake
+    hdfs: Lake
+    hopsfs: Lake
+    s3: Lake | None
+
+
+class _Hdfs(Hdfs):
+    """For minutes, not for seconds: Java may compile as well as it can, as it does in any cluster."""
+
+    def java(self, program: str, *arguments: str) -> list[str]:
+        return [word for word in super().java(program, *arguments) if word != _QUICK_START]
+
+
+@contextlib.contextmanager
+def running_lakes(*, s3: bool = False) -> Iterator[Lakes]:
+    """Empty ones, each with one server: HDFS has one NameNode, one DataNode, and one copy of each block.
+
+    Raises CaseFailed where a server is not installed or does not start.
+    """
+    with contextlib.ExitStack() as stack:
+        data.DATA.mkdir(exist_ok=True)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="servers-", dir=data.DATA)))
+        try:
+            hdfs = stack.enter_context(_Hdfs(folder / "hdfs"))
+            pki = Pki(folder / "pki")
+            front = stack.enter_context(TlsFront(hdfs.namenode, pki.server(), folder / "front.log"))
+            objects = stack.enter_context(S3(folder / "s3")) if s3 else None
+        except RuntimeError as error:
+            raise CaseFailed(str(error)) from None
+        hadoop = (hdfs.active.pid, *(datanode.pid for datanode in hdfs.datanodes))
+        yield Lakes(
+            local=Lake(str(folder / "local"), folder / "at-local"),
+            hdfs=Lake(f"{hdfs.url}/lake", folder / "at-hdfs", hdfs.storage_options, servers=hadoop),
+            hopsfs=Lake(
+                f"hopsfs://{front.address}/hops",
+                folder / "at-hopsfs",
+                pems=pki.client(),
+                servers=(*hadoop, front.pid),
+            ),
+            s3=objects
+            and Lake(
+                f"{objects.url}/lake",
+                folder / "at-s3",
+                objects.storage_options,
+                servers=(objects.daemon.pid,),
+            ),
+        )
