@@ -129,9 +129,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    if "target" in metafunc.fixturenames and not any("target" in names for names in own):
+    if "where" in metafunc.fixturenames and not any("target" in names for names in own):
         elsewhere = metafunc.config.getoption("lake")
-        metafunc.parametrize("target", [elsewhere] if elsewhere else ["embedded", "remote"], indirect=True)
+        metafunc.parametrize("where", [elsewhere] if elsewhere else ["embedded", "remote"])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -142,11 +142,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+def target(request: pytest.FixtureRequest, where: str, tmp_path: Path) -> Path | str:
     """What to connect to: a folder, and a service; or a root in the storage that the tests are run with."""
-    if request.param == "embedded":
+    if where == "embedded":
         return tmp_path / "lake"
-    if request.param == "remote":
+    if where == "remote":
         return request.getfixturevalue("server").url
     return f"{request.getfixturevalue('lake')}/{fresh('root')}"
 

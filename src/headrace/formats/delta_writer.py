@@ -10,7 +10,6 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake import Schema as DeltaSchema
 
 from headrace.errors import Conflict
-from headrace.formats.delta_entry import data_path
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_protocol import check_partitions, check_vacuumable, check_writable
 from headrace.formats.delta_write import Write, properties
@@ -184,7 +183,7 @@ class DeltaWriter:
             return sorted(p for p in gone if (self._is_there(p) if dry_run else p[:1] != "/"))
 
     def _is_there(self, path: str) -> bool:
-        return self.table.files.fact(data_path(self.table.uri, path)) is not None
+        return self.table.files.fact(f"{self.table.uri}/{path}") is not None
 
     def _merger(self, rows: Any, write: Write, keys: Iterable[str], extra: str | None) -> Any:
         tests = [f"t.{identifier(k)} = s.{identifier(k)}" for k in keys]
