@@ -21,7 +21,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import headrace as hr
-from servers.lake import KINDS, running_lake
+from servers.lake import running_lake
+
+# Where the stores are that tests connect to, if not in folders and behind a service: see `servers.lake`.
+LAKE = os.environ.get("HEADRACE_LAKE")
 
 COMMON = {
     "deadline": None,
@@ -123,38 +126,27 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         yield start
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--lake", choices=KINDS, help="have the stores that tests connect to there")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    if "where" in metafunc.fixturenames and not any("target" in names for names in own):
-        elsewhere = metafunc.config.getoption("lake")
-        metafunc.parametrize("where", [elsewhere] if elsewhere else ["embedded", "remote"])
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("lake"):
+    if LAKE:
         left_out = [item for item in items if item.get_closest_marker("local_files")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 
 
-@pytest.fixture
-def target(request: pytest.FixtureRequest, where: str, tmp_path: Path) -> Path | str:
+@pytest.fixture(params=[LAKE] if LAKE else ["embedded", "remote"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """What to connect to: a folder, and a service; or a root in the storage that the tests are run with."""
-    if where == "embedded":
+    if request.param == "embedded":
         return tmp_path / "lake"
-    if where == "remote":
+    if request.param == "remote":
         return request.getfixturevalue("server").url
     return f"{request.getfixturevalue('lake')}/{fresh('root')}"
 
 
 @pytest.fixture(scope="session")
-def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URI of the storage that the tests are run with, which the environment tells how to reach."""
-    with running_lake(request.config.getoption("lake"), tmp_path_factory.mktemp("lake")) as uri:
+    with running_lake(LAKE or "", tmp_path_factory.mktemp("lake")) as uri:
         yield uri
 
 

@@ -14,12 +14,10 @@ from servers.pki import Pki
 from servers.s3 import S3
 from servers.tls_front import TlsFront
 
-KINDS = ("hdfs", "hopsfs", "s3", "azure")
-
 
 @contextlib.contextmanager
 def running_lake(kind: str, folder: Path) -> Iterator[str]:
-    """The URI of an empty storage. Within, the environment names it, a registry, and a folder to work in."""
+    """The URI of an empty storage: hdfs, hopsfs, s3 or azure. Within, the environment names it, a registry, and a folder to work in."""
     told = {"HEADRACE_REGISTRY": f"sqlite:///{folder / 'registry.db'}", "HEADRACE_WORK": str(folder / "work")}
     with contextlib.ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())
