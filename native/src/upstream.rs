@@ -151,13 +151,13 @@ impl Upstream {
     }
 
     /// How long a call may take. Where no NameNode has ever answered, it is the address that is wrong, more often
-    /// than not, and no longer is waited than for a connection.
+    /// than not, and little longer is waited than for a connection.
     pub fn outage(&self) -> Duration {
         let Patience { outage, connect, .. } = self.patience;
         if self.reached.load(Ordering::Relaxed) {
             outage
         } else {
-            outage.min(connect)
+            outage.min(connect * 3 / 2)
         }
     }
 
