@@ -18,8 +18,8 @@ class Tunnel:
 
     A NameNode that does not answer within `answer_timeout` seconds is left for the next one. A call that has no
     answer after `outage_timeout` seconds fails at its client with the reason; while no NameNode has ever answered,
-    after one and a half `connect_timeout`. A client that has asked nothing for `idle_timeout` seconds is disconnected; it
-    connects again when it needs to.
+    after one and a half `connect_timeout`. A client that has asked nothing for `idle_timeout` seconds is
+    disconnected; it connects again when it needs to.
     """
 
     def __new__(
