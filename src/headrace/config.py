@@ -124,8 +124,10 @@ class StoreConfig:
     @property
     def note(self) -> Path | None:
         """The file of a local store that says where its registry is, where that is not in its folder."""
-        own = self.is_local and self.registry == _sqlite(_registry_file(Path(self.root)))
-        return None if own or not self.is_local else _note(Path(self.root))
+        root = Path(self.root)
+        if not self.is_local or self.registry == _sqlite(_registry_file(root)):
+            return None
+        return _note(root)
 
 
 def store_config(

@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
@@ -42,7 +41,7 @@ def _by_files(folder: Path, names: list[str], alone: bool) -> Iterator[None]:
         for name in names:
             with stored(str(folder)):
                 folder.mkdir(exist_ok=True)
-                file = holds.enter_context((folder / quote(name, safe="")[-255:]).open("ab"))
+                file = holds.enter_context((folder / f"{_number(name):016x}").open("ab"))
                 fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         yield
 
@@ -56,9 +55,10 @@ def _by_session(url: URL, names: list[str], alone: bool) -> Iterator[None]:
         with translated(url):
             connection = session.enter_context(engine.connect())
             for name in names:
-                connection.exec_driver_sql(f"SELECT {lock}({_number(name)})")
+                connection.exec_driver_sql(f"SELECT {lock}({_number(name) - (1 << 63)})")
         yield
 
 
 def _number(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+    """64 bits for a name, however long."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")

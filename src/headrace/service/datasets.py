@@ -30,7 +30,7 @@ from headrace.registry.registry import Registry
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import SPINE_FILE, DatasetWriting
 from headrace.service.reading import Reader
-from headrace.storage.base import Storage
+from headrace.storage.base import Storage, new_location
 
 _MOST_STREAMS = 4
 
@@ -187,9 +187,9 @@ class Datasets:
     def _registered(
         self, written: DatasetDefinition, folder: Path, view: ViewDefinition
     ) -> DatasetDefinition:
-        location = self._storage.new_location(self._project, written.name.replace("@", "_"))
+        location = new_location(self._project, written.name.replace("@", "_"))
         whole = msgspec.structs.replace(written, location=location)
-        with self._storage.registering(location, self._registry.address):
+        with self._storage.work.registering(location, self._registry.address):
             self._storage.move(folder, location)
             try:
                 return self._registry.create_dataset(self._project, whole, view)

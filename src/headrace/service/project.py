@@ -44,6 +44,7 @@ from headrace.service.sql_reading import SqlReader, SqlRows
 from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, detail, vacuum
 from headrace.service.writing import Writer
+from headrace.storage.base import new_location
 
 if TYPE_CHECKING:
     from headrace.service.store import Store
@@ -68,7 +69,7 @@ class ProjectStore:
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
         stored = None if schema is None else declared_schema(definition, schema)
-        location = self._store.storage.new_location(self._project, definition.name)
+        location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(
             definition, location=location, started=stored is not None, adopted=False
         )

@@ -39,7 +39,7 @@ class Store:
         if config.note is not None:
             config.note.write_text(f"{self._registry.address}\n")
         with contextlib.suppress(HeadraceError):  # then the next one does it
-            self.storage.settle(self._registry.address, self._registry.is_location)
+            self.storage.work.settle(self._registry.address, self._registry.is_location, self.storage.remove)
         self.engine = Engine(
             memory_limit=config.memory_limit,
             threads=config.threads,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import uuid
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +14,11 @@ from headrace.storage.workspace import Workspace
 
 if TYPE_CHECKING:
     from headrace.storage.places import Places
+
+
+def new_location(project: str, name: str) -> str:
+    """A location that no table has had: what is left of a deleted one is never taken for the new."""
+    return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 
 
 class Hold(Protocol):
@@ -41,10 +47,6 @@ class Storage(Protocol):
     @property
     def work(self) -> Workspace: ...
 
-    def new_location(self, project: str, name: str) -> str:
-        """A location that no table has had: what is left of a deleted one is never taken for the new."""
-        ...
-
     def folder(self, location: str) -> Folder: ...
 
     def given_location(self, location: str) -> str:
@@ -57,14 +59,6 @@ class Storage(Protocol):
 
     def remove(self, location: str) -> None:
         """Remove a table, or what there is of it."""
-        ...
-
-    def registering(self, location: str, registry: str) -> AbstractContextManager[None]:
-        """Within, a folder is moved to a location that the registry does not know, and is told to it."""
-        ...
-
-    def settle(self, registry: str, is_known: Callable[[str], bool]) -> None:
-        """Remove what killed processes had moved, and not told to this registry: what it does not know."""
         ...
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:

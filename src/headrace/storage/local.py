@@ -6,8 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from headrace.config import REMOTE_SCHEMES, check_folder, given_uri, is_remote
@@ -33,9 +32,6 @@ class LocalStorage:
     def files(self) -> LocalFiles:
         return LocalFiles()
 
-    def new_location(self, project: str, name: str) -> str:
-        return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
-
     def folder(self, location: str) -> Folder:
         if is_remote(location):
             return self.places.folder(location)
@@ -49,17 +45,6 @@ class LocalStorage:
                 _sync(path)
             os.rename(folder, self.root / location)
             _sync((self.root / location).parent)
-
-    @contextlib.contextmanager
-    def registering(self, location: str, registry: str) -> Iterator[None]:
-        with contextlib.ExitStack() as noted:
-            with stored(str(self.root / location)):
-                noted.enter_context(self.work.unregistered.of(location, registry))
-            yield
-
-    def settle(self, registry: str, is_known: Callable[[str], bool]) -> None:
-        with stored(str(self.root)):
-            self.work.unregistered.settle(registry, is_known, self.remove)
 
     def given_location(self, location: str) -> str:
         if is_remote(location):

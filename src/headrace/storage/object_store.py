@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 from headrace.errors import InvalidArgument
 from headrace.storage.place import Place
 
-SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az")
-
 
 def bucket(uri: str, options: Mapping[str, str]) -> Place:
     """The bucket that a URI is in; keys and endpoints come from the options, and else from the environment."""

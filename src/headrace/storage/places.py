@@ -44,7 +44,7 @@ class Places:
             if path.startswith(f"{files.place.uri}/"):
                 return files
         raise InvalidArgument(
-            f"{path} is where no table of the store lies", hint="its table names it, though"
+            f"{path} is in no bucket or cluster of the store's tables: a log names files of another one"
         )
 
     def close(self) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 from headrace.config import given_uri, is_remote
 from headrace.errors import HeadraceError, InvalidArgument
 from headrace.storage.base import Hold
-from headrace.storage.failure import stored
 from headrace.storage.folder import Folder
 from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
@@ -36,9 +34,6 @@ class RemoteStorage:
         self.files.names(self._root.uri)  # so that what is out of reach is told at once
         self._hold = hold
         self.work = Workspace(work)
-
-    def new_location(self, project: str, name: str) -> str:
-        return f"{project}/{name}-{uuid.uuid4().hex[:12]}"
 
     def folder(self, location: str) -> Folder:
         if is_remote(location):
@@ -78,17 +73,6 @@ class RemoteStorage:
     def remove(self, location: str) -> None:
         with contextlib.suppress(HeadraceError):
             self.files.remove(self.folder(location).uri)
-
-    @contextlib.contextmanager
-    def registering(self, location: str, registry: str) -> Iterator[None]:
-        with contextlib.ExitStack() as noted:
-            with stored(location):
-                noted.enter_context(self.work.unregistered.of(location, registry))
-            yield
-
-    def settle(self, registry: str, is_known: Callable[[str], bool]) -> None:
-        with stored(self._root.shown):
-            self.work.unregistered.settle(registry, is_known, self.remove)
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:
         return self._hold([self.folder(location).shown for location in locations], alone=alone)

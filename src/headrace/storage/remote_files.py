@@ -32,8 +32,8 @@ class RemoteFiles:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        # Not the class that wraps it for Arrow, whose files refuse the buffers that Arrow writes.
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="headrace-files")
+        # Not the class that wraps it for Arrow, whose files refuse the buffers that Arrow writes.
         self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
 
     def fact(self, path: str) -> Fact | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from headrace.storage.failure import stored
@@ -26,6 +28,7 @@ class Workspace:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._room = Room(_SPOOLED_BYTES)
+        self._unregistered = Notes(folder / "unregistered")
         with stored(str(folder)):
             self._scratch = Scratch(folder)
 
@@ -34,10 +37,18 @@ class Workspace:
         """Statistics of snapshots."""
         return KeptTables(self._folder / "statistics")
 
-    @property
-    def unregistered(self) -> Notes:
-        """Folders that are in their place, and that the registry may not know yet."""
-        return Notes(self._folder / "unregistered")
+    @contextlib.contextmanager
+    def registering(self, location: str, registry: str) -> Iterator[None]:
+        """Within, a folder is moved to a location that the registry does not know, and is told to it."""
+        with contextlib.ExitStack() as noted:
+            with stored(str(self._folder)):
+                noted.enter_context(self._unregistered.of(location, registry))
+            yield
+
+    def settle(self, registry: str, is_known: Callable[[str], bool], remove: Callable[[str], None]) -> None:
+        """Remove what killed processes had moved, and not told to this registry: what it does not know."""
+        with stored(str(self._folder)):
+            self._unregistered.settle(registry, is_known, remove)
 
     @property
     def spill(self) -> Path:
