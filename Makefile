@@ -150,10 +150,11 @@ format: setup ## rewrite the sources in the project's style
 	$(BIN)/ruff format
 
 # The build tools come from the lock file by way of .venv; nothing is downloaded.
-dist: setup ## source distribution and wheel, in dist/
+dist: setup $(VENV)/.synced-native ## source distribution and wheels, in dist/
 	$(UV) build --offline --no-build-isolation --python $(BIN)/python --clear --out-dir dist
+	cp native/target/wheels/*.whl dist
 
-check-dist: setup ## install the wheel from dist/ into a new environment and run the README's ten lines there
+check-dist: setup ## install the wheels from dist/ into a new environment and run the README's ten lines there
 	$(BIN)/python scripts/check_dist.py
 
 bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name

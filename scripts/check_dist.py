@@ -1,4 +1,4 @@
-"""Installs the wheel from dist/ into a new environment and runs the README's ten lines there."""
+"""Installs the wheels from dist/ into a new environment and runs the README's ten lines there."""
 
 import os
 import re
@@ -34,14 +34,17 @@ def main() -> None:
         folder.mkdir()
         program.write_text(blocks[0], "utf-8")
 
-        run(*uv, "export", "--frozen", "--no-hashes", "--no-emit-project", "--all-extras", "-o", locked)
+        # Headrace and its native part are what is installed, and cannot be constraints of it.
+        theirs = ("--no-emit-project", "--no-emit-package", "headrace-native")
+        run(*uv, "export", "--frozen", "--no-hashes", *theirs, "--all-extras", "-o", locked)
         run(*uv, "venv", "--no-project", "--python", sys.executable, environment)
-        wheel = f"headrace[pandas] @ {wheels[0].as_uri()}"
+        wheel = f"headrace[pandas,hdfs] @ {wheels[0].as_uri()}"
         install = ("pip", "install", "--python", python, "--no-build", "--constraints", locked)
-        run(*uv, *install, wheel)
+        run(*uv, *install, "--find-links", ROOT / "dist", wheel)
         # Isolated from PYTHONPATH and from this checkout: only what the wheel brought can be imported.
         run(python, "-I", program, cwd=folder)
         run(environment / "bin" / "headrace", "--help", cwd=folder)
+        run(python, "-I", "-c", "from headrace_native import Tunnel", cwd=folder)
 
 
 if __name__ == "__main__":
