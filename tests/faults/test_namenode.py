@@ -6,6 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,26 @@ def test_it_stands_still(hdfs: Hdfs, there: Place, call: str) -> None:
     child.join()
     written = 2 * acts.ROWS if call == "append" else acts.ROWS
     assert sum(held_at(there).values()) == written
+
+
+@pytest.mark.parametrize("call", ["read", "append"])
+def test_other_threads_go_on_while_it_stands_still(hdfs: Hdfs, there: Place, call: str) -> None:
+    with there.connect(**QUICK) as store, ThreadPoolExecutor(1) as aside:
+        group = store.get_feature_group("numbers")
+        acts.CALLS[call](group, *{"read": (), "append": (0,)}[call])
+        time.sleep(1)  # what was answered is not of late
+        hdfs.active.freeze()
+        try:
+            away = aside.submit(acts.CALLS[call], group, *{"read": (), "append": (1,)}[call])
+            times = [time.monotonic()]
+            while not away.done():
+                time.sleep(0.01)
+                times.append(time.monotonic())
+        finally:
+            hdfs.active.thaw()
+        assert isinstance(away.exception(), hr.Timeout | hr.OutcomeUnknown)
+    assert times[-1] - times[0] > 1
+    assert max(later - sooner for sooner, later in pairwise(times)) < 0.5
 
 
 @pytest.mark.parametrize("ends", ["interrupt", "close"])

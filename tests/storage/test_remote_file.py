@@ -15,26 +15,36 @@ import pytest
 from headrace.errors import Unavailable
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
-CONTENT = random.Random(1).randbytes(9 << 20)
+CONTENT = random.Random(1).randbytes(21 << 20)
 
 
 class Opened:
-    """Counts what is read, and refuses two threads at once in one file, as the Delta library does."""
+    """Counts opens and what is read, and refuses two threads at once in one file, as the Delta library does."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.reads: list[int] = []
+        self.opens = 0
 
     def __call__(self) -> BinaryIO:
         reads = self.reads
+        self.opens += 1
 
         class File(io.BytesIO):
-            owner = threading.get_ident()
+            def __init__(self, content: bytes) -> None:
+                super().__init__(content)
+                self._used = threading.Lock()
+
+            def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+                assert self._used.acquire(blocking=False)
+                if whence == io.SEEK_END:
+                    self._used.release()
+                return super().seek(place, whence)
 
             def read(self, size: int | None = -1) -> bytes:
-                assert threading.get_ident() == self.owner
                 found = super().read(size)
                 reads.append(len(found))
+                self._used.release()
                 return found
 
         return File(self.content)
@@ -46,7 +56,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-@pytest.mark.parametrize("size", [0, 1, 1 << 16, 1 << 20, 9 << 20])
+@pytest.mark.parametrize("size", [0, 1, 1 << 16, 1 << 20, 21 << 20])
 def test_any_part(threads: ThreadPoolExecutor, size: int) -> None:
     content = CONTENT[:size]
     file = RemoteFile(Opened(content), contextlib.nullcontext, lambda: None, threads)
@@ -65,6 +75,14 @@ def test_the_end_is_read_once(threads: ThreadPoolExecutor) -> None:
     assert opened.reads == [65_536]
 
 
+def test_what_one_thread_has_opened_another_one_reads(threads: ThreadPoolExecutor) -> None:
+    opened = Opened(CONTENT)
+    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
+    assert file.read_at(3, 10) == CONTENT[3:13]
+    assert threads.submit(file.read_at, 13, 10).result() == CONTENT[13:23]
+    assert opened.opens == 1
+
+
 def test_a_small_file_is_read_once(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT[:500_000])
     file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
@@ -75,20 +93,20 @@ def test_a_small_file_is_read_once(threads: ThreadPoolExecutor) -> None:
 def test_what_is_large_is_read_in_pieces(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT)
     file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
-    assert file.read_at(5, 8 << 20) == CONTENT[5 : (8 << 20) + 5]
-    assert sorted(opened.reads) == [2 << 20] * 4
+    assert file.read_at(5, 20 << 20) == CONTENT[5 : (20 << 20) + 5]
+    assert sorted(opened.reads) == [10 << 20] * 2
 
 
 def test_a_piece_that_fails(threads: ThreadPoolExecutor) -> None:
     class Failing(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
-            if self.tell() > 4 << 20:
+            if self.tell() > 8 << 20:
                 raise OSError("away")
             return super().read(size)
 
     file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, lambda: None, threads)
     with pytest.raises(OSError, match="away"):
-        file.read_at(0, 8 << 20)
+        file.read_at(0, 20 << 20)
 
 
 def test_a_file_is_opened_anew_where_a_read_fails(threads: ThreadPoolExecutor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
@@ -16,7 +17,7 @@ from headrace.errors import HeadraceError
 _TAIL_BYTES = 64 << 10
 _SMALL_BYTES = 512 << 10
 # One connection carries less than this machine's memory does.
-_PIECE_BYTES = 2 << 20
+_PIECE_BYTES = 8 << 20
 _MOST_PIECES = 4
 
 
@@ -41,18 +42,12 @@ class RemoteFile:
         self._reached = reached
         self._trouble = trouble
         self._threads = threads
-        self._own = threading.local()
-        self.size = self._raw.seek(0, io.SEEK_END)
+        self._idle: deque[BinaryIO] = deque()
+        first = self._take()
+        self.size = first.seek(0, io.SEEK_END)
+        self._idle.append(first)
         self._tail: bytes | None = None
         self._tail_start = 0 if self.size <= _SMALL_BYTES else self.size - _TAIL_BYTES
-
-    @property
-    def _raw(self) -> BinaryIO:
-        found: BinaryIO | None = getattr(self._own, "raw", None)
-        if found is None:
-            with self._reached():
-                found = self._own.raw = self._opened()
-        return found
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The bytes from there on, fewer at the end of the file."""
@@ -79,12 +74,23 @@ class RemoteFile:
                 if trouble is not None:
                     raise trouble from error
             # The machine that it was read from may be gone: opened anew, it is read from others.
-            self._own.raw = None
+            self._idle.clear()
             return self._read(offset, size)
 
     def _read(self, offset: int, size: int) -> bytes:
-        self._raw.seek(offset)
-        return self._raw.read(size)
+        raw = self._take()
+        raw.seek(offset)
+        found = raw.read(size)
+        self._idle.append(raw)
+        return found
+
+    def _take(self) -> BinaryIO:
+        """One that no other thread uses: to open one more asks the storage for it."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            with self._reached():
+                return self._opened()
 
 
 class RemoteCursor(io.RawIOBase):

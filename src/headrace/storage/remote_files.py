@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake._internal import DeltaFileSystemHandler
-from pyarrow.fs import FileType
+from pyarrow.fs import FileInfo, FileType
 
 from headrace.errors import HeadraceError, InvalidArgument
 from headrace.storage.failure import error_number, failure, plain
@@ -20,6 +21,7 @@ from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
 _AT_ONCE = 16
 _PIECE_BYTES = 8 << 20
+_LATELY_S = 0.1
 
 
 class RemoteFiles:
@@ -35,17 +37,19 @@ class RemoteFiles:
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="headrace-files")
         # Not the class that wraps it for Arrow, whose files refuse the buffers that Arrow writes.
         self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
+        self._answered = -_LATELY_S
 
     def fact(self, path: str) -> Fact | None:
         with self._reached():
-            (info,) = self._handler.get_file_info([self._within(path)])
+            info = self._info(self._within(path))
         if info.type != FileType.File:
             return None
         return Fact(info.size, (info.size, info.mtime_ns or 0))
 
     def names(self, folder: str) -> list[str]:
+        within = self._within(folder)
         with self._reached():
-            found = self._handler.get_file_info_selector(self._within(folder), True, False)
+            found = self._answering(within).get_file_info_selector(within, True, False)
         return [info.base_name for info in found]
 
     def read(self, path: str) -> bytes:
@@ -61,7 +65,10 @@ class RemoteFiles:
     def file(self, path: str) -> RemoteFile:
         within = self._within(path)
         return RemoteFile(
-            lambda: self._handler.open_input_file(within), self._reached, self.trouble, self._threads
+            lambda: self._answering(within).open_input_file(within),
+            self._reached,
+            self.trouble,
+            self._threads,
         )
 
     def lost(self, paths: Sequence[str]) -> str | None:
@@ -73,8 +80,9 @@ class RemoteFiles:
 
     def put(self, source: Path, path: str) -> None:
         """Write a file of this machine to where none is."""
+        within = self._within(path)
         with self._reached(), source.open("rb", buffering=0) as file:
-            sink = self._handler.open_output_stream(self._within(path))
+            sink = self._answering(within).open_output_stream(within)
             while piece := file.read(_PIECE_BYTES):
                 sink.write(piece)
             sink.close()
@@ -83,7 +91,7 @@ class RemoteFiles:
         """Remove a folder and all that is in it; no error if it is not there."""
         with contextlib.suppress(FileNotFoundError), self._reached():
             within = self._within(folder)
-            self._handler.delete_dir(within)
+            self._answering(within).delete_dir(within)
             if self.place.has_folders:
                 found = self._handler.get_file_info_selector(within, True, True)
                 inside = [info.path for info in found if info.type == FileType.Directory]
@@ -94,6 +102,20 @@ class RemoteFiles:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.place.close()
+
+    def _info(self, within: str) -> FileInfo:
+        (info,) = self._handler.get_file_info([within])
+        self._answered = time.monotonic()
+        return info
+
+    def _answering(self, within: str) -> DeltaFileSystemHandler:
+        """For what holds Python's lock until the storage answers.
+
+        Where that is away all threads would stand still as long. So one asks first in a way that lets them go on.
+        """
+        if time.monotonic() - self._answered > _LATELY_S:
+            self._info(within)
+        return self._handler
 
     @contextlib.contextmanager
     def _reached(self) -> Iterator[None]:
