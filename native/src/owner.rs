@@ -4,8 +4,13 @@
 use std::fs;
 use std::io;
 #[cfg(target_os = "linux")]
-use std::net::Ipv4Addr;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+#[cfg(target_os = "linux")]
+use socket2::{Domain, Protocol, Socket, Type};
 
 /// Whether this process holds the other end of a connection from `peer` to `local`.
 #[cfg(target_os = "linux")]
@@ -13,10 +18,64 @@ pub fn is_ours(peer: SocketAddr, local: SocketAddr) -> io::Result<bool> {
     let (SocketAddr::V4(peer), SocketAddr::V4(local)) = (peer, local) else {
         return Ok(false);
     };
+    // The tables of /proc say it too, and take milliseconds: where the kernel is not asked otherwise, as in some
+    // containers, they do.
+    let inode = match diagnosed(peer, local) {
+        Ok(inode) => Some(inode),
+        Err(_) => listed(peer, local)?,
+    };
+    inode.map_or(Ok(false), holds)
+}
+
+/// The inode of the socket at `own` that is connected to `other`, by sock_diag(7).
+#[cfg(target_os = "linux")]
+fn diagnosed(own: SocketAddrV4, other: SocketAddrV4) -> io::Result<u32> {
+    const NETLINK_SOCK_DIAG: i32 = 4;
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+    const NLM_F_REQUEST: u16 = 1;
+    const REQUEST_BYTES: u32 = 72;
+    /// After the header: family and state, the addresses, two queues, a timer, and a user.
+    const INODE: std::ops::Range<usize> = 84..88;
+
+    let ends = [own, other];
+    let mut request = Vec::with_capacity(REQUEST_BYTES as usize);
+    request.extend(REQUEST_BYTES.to_ne_bytes());
+    request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    request.extend(NLM_F_REQUEST.to_ne_bytes());
+    request.extend([0; 8]);
+    request.extend([libc::AF_INET as u8, libc::IPPROTO_TCP as u8, 0, 0]);
+    request.extend(u32::MAX.to_ne_bytes()); // in whatever state
+    request.extend(ends.iter().flat_map(|end| end.port().to_be_bytes()));
+    for end in ends {
+        request.extend(end.ip().octets());
+        request.extend([0; 12]); // room for IPv6
+    }
+    request.extend([0; 4]); // over whatever interface
+    request.extend([0xff; 8]);
+    debug_assert_eq!(request.len(), REQUEST_BYTES as usize);
+
+    let mut kernel = Socket::new(
+        Domain::from(libc::AF_NETLINK),
+        Type::DGRAM,
+        Some(Protocol::from(NETLINK_SOCK_DIAG)),
+    )?;
+    kernel.write_all(&request)?;
+    let mut answer = [0; 512];
+    let length = kernel.read(&mut answer)?;
+    let kind = u16::from_ne_bytes([answer[4], answer[5]]);
+    match answer[..length].get(INODE) {
+        Some(inode) if kind == SOCK_DIAG_BY_FAMILY => Ok(u32::from_ne_bytes(inode.try_into().unwrap())),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// The same, by the tables of all sockets.
+#[cfg(target_os = "linux")]
+fn listed(own: SocketAddrV4, other: SocketAddrV4) -> io::Result<Option<u32>> {
     // A socket that speaks IPv6, as Java's do, reaches a listener on 127.0.0.1 under a mapped address.
-    let tables = [("/proc/self/net/tcp", hex(*peer.ip()), hex(*local.ip())), {
+    let tables = [("/proc/self/net/tcp", hex(*own.ip()), hex(*other.ip())), {
         let mapped = |ip| format!("0000000000000000{:08X}{}", 0xffff_u32.to_be(), hex(ip));
-        ("/proc/self/net/tcp6", mapped(*peer.ip()), mapped(*local.ip()))
+        ("/proc/self/net/tcp6", mapped(*own.ip()), mapped(*other.ip()))
     }];
     for (table, from, to) in tables {
         let text = match fs::read_to_string(table) {
@@ -24,13 +83,13 @@ pub fn is_ours(peer: SocketAddr, local: SocketAddr) -> io::Result<bool> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let from = format!("{from}:{:04X}", peer.port());
-        let to = format!("{to}:{:04X}", local.port());
+        let from = format!("{from}:{:04X}", own.port());
+        let to = format!("{to}:{:04X}", other.port());
         if let Some(inode) = inode(&text, &from, &to) {
-            return holds(inode);
+            return Ok(Some(inode));
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// Elsewhere than on Linux nothing tells whose a socket is, so none is served.
@@ -46,15 +105,15 @@ fn hex(ip: Ipv4Addr) -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn inode<'a>(table: &'a str, from: &str, to: &str) -> Option<&'a str> {
+fn inode(table: &str, from: &str, to: &str) -> Option<u32> {
     table.lines().skip(1).find_map(|line| {
         let mut columns = line.split_ascii_whitespace();
-        (columns.nth(1) == Some(from) && columns.next() == Some(to)).then(|| columns.nth(6))?
+        (columns.nth(1) == Some(from) && columns.next() == Some(to)).then(|| columns.nth(6)?.parse().ok())?
     })
 }
 
 #[cfg(target_os = "linux")]
-fn holds(inode: &str) -> io::Result<bool> {
+fn holds(inode: u32) -> io::Result<bool> {
     let wanted = format!("socket:[{inode}]");
     for entry in fs::read_dir("/proc/self/fd")? {
         // Another thread may have closed it since.
@@ -78,6 +137,20 @@ mod tests {
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (server, peer) = listener.accept().unwrap();
         assert!(is_ours(peer, server.local_addr().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn both_ways_find_the_same_socket() {
+        for address in ["127.0.0.1", "[::ffff:127.0.0.1]"] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let _client = TcpStream::connect(format!("{address}:{port}")).unwrap();
+            let (server, peer) = listener.accept().unwrap();
+            let (SocketAddr::V4(own), SocketAddr::V4(other)) = (peer, server.local_addr().unwrap()) else {
+                panic!("{peer}");
+            };
+            assert_eq!(Some(diagnosed(own, other).unwrap()), listed(own, other).unwrap());
+        }
     }
 
     #[test]

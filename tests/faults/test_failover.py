@@ -19,7 +19,9 @@ _LARGE = 4
 
 @pytest.fixture(scope="module")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    with Hdfs(tmp_path_factory.mktemp("hdfs") / "hdfs", namenodes=2) as cluster:
+    """What goes to DataNodes and back is encrypted."""
+    settings = {"dfs.block.access.token.enable": True, "dfs.encrypt.data.transfer": True}
+    with Hdfs(tmp_path_factory.mktemp("hdfs") / "hdfs", namenodes=2, **settings) as cluster:
         yield cluster
 
 

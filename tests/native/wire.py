@@ -151,6 +151,15 @@ class Client:
         return fields((1, 2), (2, 0), (3, zigzag(call)), (4, self.id), (5, zigzag(retries)))
 
 
+def is_refused(port: int) -> bool:
+    """Whether the tunnel ends a new connection, be it before all is sent that a client begins with."""
+    try:
+        with Client(port) as client:
+            return client.is_closed()
+    except ConnectionError:
+        return True
+
+
 def is_closed(peer: socket.socket) -> bool:
     """Whether nothing more comes; waits for it."""
     try:

@@ -12,7 +12,7 @@ import typer
 from headrace.cli.checks import conclude
 from headrace.cli.target import Json, Option, storage_options
 from headrace.config import TLS, hadoop_conf_dir, hadoop_user, pems
-from headrace.errors import InvalidArgument
+from headrace.errors import InvalidArgument, MissingDependency
 
 _Conf = Annotated[
     Path | None, typer.Option(help="Folder with core-site.xml and hdfs-site.xml; by default HADOOP_CONF_DIR.")
@@ -82,8 +82,12 @@ def _check(
     timeout: float,
     json: bool,
 ) -> None:
-    # What these need takes a while to load.
-    from headrace.storage.doctor.cluster import Asked, check_cluster
+    try:  # here, since what these need takes a while to load
+        from headrace.storage.doctor.cluster import Asked, check_cluster
+    except ImportError as error:
+        raise MissingDependency(
+            f"the doctor needs {error.name} for {scheme}", hint='pip install "headrace[hdfs]"'
+        ) from None
 
     if urlsplit(uri).scheme != scheme:
         raise InvalidArgument(

@@ -56,23 +56,24 @@ def test_days_left() -> None:
 def test_a_file_of_several(tmp_path: Path) -> None:
     root = Authority(tmp_path, "root")
     text = (
-        "subject=/CN=x\n"
-        + root.cert.read_text()
-        + "junk\n"
-        + Authority(tmp_path, "sub", root).cert.read_text()
+        b"subject=/CN=x\n"
+        + root.cert.read_bytes()
+        + b"junk\n"
+        + Authority(tmp_path, "sub", root).cert.read_bytes()
     )
     assert [certificate.user for certificate in read_pem(text)] == ["root", "sub"]
-    assert read_pem("none") == []
 
 
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
 def test_what_is_damaged_is_refused() -> None:
     der = made(dt.datetime(2030, 1, 1), x509.DNSName("nn.example"))
     for end in range(len(der)):
-        with pytest.raises(ValueError, match=r"early|unpack"):
+        with pytest.raises(ValueError, match="parsing"):
             read_der(der[:end])
     for at in range(0, len(der), 3):
         for byte in (0x00, 0x30, 0x81, 0xFF):
             with contextlib.suppress(ValueError):
                 read_der(der[:at] + bytes([byte]) + der[at + 1 :])
-    with pytest.raises(ValueError, match="padding"):
-        read_pem("-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\n")
+    for text in (b"none", b"-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----\n"):
+        with pytest.raises(ValueError, match="PEM"):
+            read_pem(text)

@@ -230,7 +230,7 @@ def _other_names(tls: TLS) -> str | None:
 
 
 def _read(file: str | os.PathLike[str]) -> list[Certificate]:
-    return read_pem(Path(file).read_text(errors="replace"))
+    return read_pem(Path(file).read_bytes())
 
 
 def _readable(der: bytes | None) -> Certificate | None:
