@@ -26,6 +26,13 @@ REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
 _HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
 # What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
 _UNUSABLE = re.compile(r"[#?\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
+_COLON = re.compile(":")
+_NOT_OF_HDFS = re.compile(r"[:\s\"<>`{}]|[^\x00-\x7f]")
+_UNUSABLE_ELSEWHERE = {"hdfs": _NOT_OF_HDFS, "hopsfs": _NOT_OF_HDFS}
+# Two names of one thing.
+_ALIASES = {"s3a": "s3", "abfs": "abfss"}
+# Of a bucket, a container of an account, a nameservice, or a host and its port; none where the configuration names it.
+_AUTHORITY = re.compile(r"(?:[A-Za-z0-9_.@-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +119,7 @@ class StoreConfig:
     work: Path
     memory_limit: str | None = None
     threads: int | None = None
-    storage_options: tuple[tuple[str, str], ...] = ()
+    storage_options: tuple[tuple[str, str], ...] = dataclasses.field(default=(), repr=False)
     tls: TLS | None = None
     hadoop_conf_dir: Path | None = None
 
@@ -226,16 +233,30 @@ def hadoop_conf_dir() -> Path | None:
     return Path(folder) if folder else None
 
 
+def allows_http() -> bool:
+    """Whether the environment says something of servers of S3 without TLS."""
+    return "AWS_ALLOW_HTTP" in os.environ
+
+
 def given_uri(text: str) -> str:
     """A URI of a folder in a storage, in the one form of all that mean it. Raises InvalidArgument."""
-    scheme, _, rest = text.rstrip("/").partition("://")
+    given, _, rest = text.partition("://")
+    scheme, rest = _ALIASES.get(given.lower(), given.lower()), rest.rstrip("/")
     authority, *parts = rest.split("/")
     if any(part in ("", ".", "..") for part in parts):
         raise InvalidArgument(f"{text!r} holds a folder without a name of its own")
-    if "@" in authority and scheme.lower() not in ("abfs", "abfss"):
+    if "@" in authority and scheme != "abfss":
         raise InvalidArgument(f"{scheme}://…@… names a user", hint="give keys by storage_options")
-    check_folder("/".join(parts))
-    return f"{scheme.lower()}://{rest}"
+    if not _AUTHORITY.fullmatch(authority):
+        raise InvalidArgument(
+            f"{text!r} names no bucket and no cluster", hint=f"write {scheme}://name/folder, in plain letters"
+        )
+    folder = "/".join(parts)
+    check_folder(folder)
+    unusable = _UNUSABLE_ELSEWHERE.get(scheme, _COLON).search(folder)
+    if unusable is not None:
+        raise _unusable(text, unusable.group())
+    return f"{scheme}://{rest}"
 
 
 def _work_folder() -> Path:
@@ -250,6 +271,12 @@ def _checked_options(options: object) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(options, dict) or not all(isinstance(x, str) for pair in options.items() for x in pair):
         raise InvalidArgument("storage_options is a dict of strings")
+    for key, value in options.items():
+        if not (key + value).isprintable():
+            raise InvalidArgument(
+                f"storage_options[{key!r}] holds a character that cannot be printed",
+                hint="such as the end of the line that it was read from",
+            )
     return tuple(sorted(options.items()))
 
 
@@ -309,10 +336,14 @@ def check_folder(path: str) -> None:
     """Raises InvalidArgument for a folder's name that the Delta library cannot keep."""
     strange = _UNUSABLE.search(path)
     if strange is not None:
-        raise InvalidArgument(
-            f"{path!r} holds {strange.group()!r}, which the Delta library cannot keep in a folder's name",
-            hint="name the folder otherwise",
-        )
+        raise _unusable(path, strange.group())
+
+
+def _unusable(path: str, what: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{path!r} holds {what!r}, which the Delta library cannot keep in a folder's name",
+        hint="name the folder otherwise",
+    )
 
 
 def default_registry() -> str | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
 
 from headrace.config import TLS, hadoop_conf_dir, pems
-from headrace.storage.hadoop import cluster
+from headrace.errors import InvalidArgument
+from headrace.storage.hadoop import SCHEMES, cluster
 
 
 @contextlib.contextmanager
@@ -27,6 +29,8 @@ def storage_options(
         TLSError: a certificate or key cannot be used, or was refused. Unavailable: no NameNode answers.
         InvalidArgument, MissingDependency.
     """
+    if urlsplit(uri).scheme not in SCHEMES:
+        raise InvalidArgument(f"{uri!r} is not of HDFS", hint="write hopsfs://host:port or hdfs://host:port")
     place = cluster(
         uri, tls or (pems() if uri.startswith("hopsfs://") else None), dict(options or {}), hadoop_conf_dir()
     )

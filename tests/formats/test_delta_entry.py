@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 import headrace as hr
 from headrace.errors import Unsupported
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_entry import follow
+from headrace.formats.delta_entry import data_path, follow
 from headrace.storage.folder import Folder
 
 NOON = dt.datetime(2024, 3, 10, 12, 30, 15, 123456, tzinfo=dt.UTC)
@@ -231,3 +231,36 @@ def entry_file(log, version) -> Path:
 
 def write_entry(log, version, *actions) -> None:
     entry_file(log, version).write_text("\n".join(map(json.dumps, actions)))
+
+
+@pytest.mark.parametrize(
+    ("uri", "path", "found"),
+    [
+        ("s3://b/t", "x%20y.parquet", "s3://b/t/x y.parquet"),
+        ("s3://b/t", "p=a:b/x.parquet", "s3://b/t/p=a:b/x.parquet"),
+        ("s3://b/t", "s3://b/u/x.parquet", "s3://b/u/x.parquet"),
+        ("/l/t", "/l/u/x.parquet", "/l/u/x.parquet"),
+        ("/l/t", "file:///l/u/x.parquet", "/l/u/x.parquet"),
+        ("/l/t", "file:/l/u/x.parquet", "/l/u/x.parquet"),
+    ],
+)
+def test_where_a_file_lies(uri: str, path: str, found: str) -> None:
+    assert data_path(uri, path) == found
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("s3://b/t", "/etc/passwd"),
+        ("s3://b/t", "%2Fetc%2Fpasswd"),
+        ("s3://b/t", "file:///etc/passwd"),
+        ("s3://b/t", "s3://bb/x.parquet"),
+        ("hdfs://nn/t", "s3://b/x.parquet"),
+        ("/l/t", "s3://b/x.parquet"),
+        ("/l/t", "http://127.0.0.1/x.parquet"),
+        ("/l/t", "FILE:///x.parquet"),
+    ],
+)
+def test_a_log_names_no_file_of_another_storage(uri: str, path: str) -> None:
+    with pytest.raises(Unsupported, match="another storage"):
+        data_path(uri, path)

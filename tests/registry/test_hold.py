@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,24 @@ def test_alone_or_together(registry: Registry, other: Registry) -> None:
         alone.let_go()
         assert late.has()
         late.let_go()
+
+
+def test_a_file_of_two_names_is_one_database(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to("registry.db")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "up").symlink_to(tmp_path)
+    names = ["registry.db", "link.db", "folder/up/link.db"]
+    opened = [Registry.open(f"sqlite:///{tmp_path / name}") for name in names]
+    with ThreadPoolExecutor(3) as threads:
+        first = Holder(threads, partial(opened[0].held, [A], alone=True))
+        assert first.has()
+        others = [Holder(threads, partial(registry.held, [A], alone=True)) for registry in opened[1:]]
+        assert not any(other.has(0.3) for other in others)
+        first.let_go()
+        for _ in others:
+            next(other for other in others if other.has(2)).let_go()
+    for registry in opened:
+        registry.close()
 
 
 def test_many_at_once_do_not_wait_for_a_connection(registry: Registry) -> None:

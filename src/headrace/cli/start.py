@@ -9,8 +9,8 @@ import typer
 
 from headrace.cli.report import out, print_json, print_text
 from headrace.cli.target import Json
-from headrace.config import find_store
-from headrace.errors import NotFound
+from headrace.config import find_store, is_remote
+from headrace.errors import InvalidArgument, NotFound
 
 _NEXT = """\
 write rows    headrace fg create weather --primary-key origin --event-time observed_at --store {root}
@@ -26,6 +26,11 @@ def init(
     """Make a store in a folder. A store that is there already stays as it is."""
     from headrace.connection import connect
 
+    if is_remote(folder):
+        raise InvalidArgument(
+            f"{folder} needs no init: its definitions are in a registry",
+            hint="name it with --store, and a database with --registry",
+        )
     try:
         find_store(folder)
         made = False

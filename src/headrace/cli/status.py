@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 from headrace.cli.report import print_facts, print_json
 from headrace.cli.target import Target, on_store
+from headrace.config import is_remote
 from headrace.errors import NotFound, Unavailable
 
 PATIENCE = 10.0
@@ -17,7 +18,7 @@ def status(target: Target) -> None:
     """Whether a store or service answers, in which version, and how many groups and views the project has."""
     facts: dict[str, object] = {
         "store": target.named,
-        "kind": "service" if target.remote else "folder",
+        "kind": _kind(target),
         "project": target.project,
         "version": version("headrace"),
         "reachable": True,
@@ -32,6 +33,12 @@ def status(target: Target) -> None:
         _print(facts, target.json)
         raise
     _print(facts, target.json)
+
+
+def _kind(target: Target) -> str:
+    if target.remote:
+        return "service"
+    return "storage" if is_remote(target.named) else "folder"
 
 
 def _print(facts: dict[str, object], json: bool) -> None:

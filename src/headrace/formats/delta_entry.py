@@ -7,6 +7,7 @@ and what those say is soon read. Source: https://github.com/delta-io/delta/blob/
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -15,10 +16,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.errors import Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.delta_write import UNIQUE
 from headrace.formats.log_folder import LogFolder
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_PLACE = re.compile(r"[a-z0-9]+://[^/]*/")
+_LOCAL = re.compile(r"(?:file:(?://)?)?/")
 _STATISTICS = {"minValues": "min", "maxValues": "max", "nullCount": "null_count"}
 
 
@@ -74,9 +79,20 @@ def follow(snapshot: Snapshot, folder: LogFolder) -> Snapshot | None:
 
 
 def data_path(uri: str, path: str) -> str:
-    """Where a file of the log lies, whose path there is relative and quoted."""
+    """Where a file of the log lies, whose path there is relative and quoted, or of another folder.
+
+    A log that others may write could name files that they may not read. So one elsewhere names files of its own bucket
+    or cluster, and one on this machine those of this machine. Raises Unsupported.
+    """
     name = unquote(path)
-    return name if name.startswith("/") or "://" in name else f"{uri}/{name}"
+    if not name.startswith("/") and not _SCHEME.match(name):
+        return f"{uri}/{name}"
+    place = _PLACE.match(uri)
+    if place is None and (found := _LOCAL.match(name)) is not None:
+        return name[found.end() - 1 :]
+    if place is not None and name.startswith(place.group()):
+        return name
+    raise Unsupported(f"the log of {uri} names a file that is in another storage: {name}")
 
 
 def uniqueness(files: pa.Table, entry: Mapping[str, Any]) -> tuple[str, ...] | None:

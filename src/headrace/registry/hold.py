@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def held(url: URL, names: Iterable[str], *, alone: bool) -> Iterator[None]:
     if not wanted:
         yield
     elif url.get_backend_name() == "sqlite":
-        with _by_files(Path(f"{url.database}.held"), wanted, alone):
+        # By one name of the database, which links may have several of.
+        with _by_files(Path(f"{os.path.realpath(str(url.database))}.held"), wanted, alone):
             yield
     else:
         with _by_session(url, wanted, alone):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import re
 from collections.abc import Iterator
 
@@ -13,7 +12,7 @@ from headrace.errors import HeadraceError, LimitExceeded, PermissionDenied, Unav
 # The Delta library keeps what the system said in its text alone; the number in it is the system's own.
 _SYSTEM_ERROR = re.compile(r"\(os error (?P<number>[0-9]+)\)")
 # The same of NameNodes: the class of their error, and where in their program it came up.
-_HADOOP_ERROR = re.compile(r"RPC error: (?P<kind>[a-z][\w.]*\.[A-Z]\w*)")
+_HADOOP_ERROR = re.compile(r"RPC error:? (?P<kind>[a-z][\w.]*\.[A-Z]\w*)")
 _HADOOP_TRACE = re.compile(r"\n\s*at [^\n]*")
 _HADOOP_NUMBERS = {
     "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException": errno.EDQUOT,
@@ -21,6 +20,14 @@ _HADOOP_NUMBERS = {
     "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException": errno.EDQUOT,
     "org.apache.hadoop.security.AccessControlException": errno.EACCES,
 }
+# The same of S3, which has an element for each: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+_S3_ERROR = re.compile(r"(?:<\?xml[^>]*\?>\s*)?<Error>.*?</Error>", re.DOTALL)
+_S3_CODE = re.compile(r"<Code>(?P<code>[A-Za-z]+)</Code>")
+_S3_MESSAGE = re.compile(r"<Message>(?P<message>[^<]*)</Message>")
+_S3_NUMBERS = dict.fromkeys(
+    ("AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"),
+    errno.EACCES,
+)
 # Its texts are made for terminals.
 _DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 _FULL = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
@@ -33,7 +40,7 @@ def failure(what: str, reason: object, number: int | None) -> HeadraceError:
         return LimitExceeded(f"no space is left to write {what}", hint="nothing was changed: make room")
     if number is not None and number in _FORBIDDEN:
         return PermissionDenied(
-            f"{what} may not be used: {os.strerror(number)}",
+            f"{what} may not be used: {reason}",
             hint="its folders and files must be readable and writable",
         )
     return Unavailable(f"the storage of {what} failed: {reason}")
@@ -41,7 +48,14 @@ def failure(what: str, reason: object, number: int | None) -> HeadraceError:
 
 def plain(error: Exception) -> str:
     """What the Delta library says, in one line."""
-    return " ".join(_DECORATION.sub(" ", _HADOOP_TRACE.sub("", str(error))).split())
+    told = _S3_ERROR.sub(_of_s3, _HADOOP_TRACE.sub("", str(error)))
+    return " ".join(_DECORATION.sub(" ", told).split())
+
+
+def _of_s3(found: re.Match[str]) -> str:
+    """What it says, without what it was asked."""
+    code, message = _S3_CODE.search(found.group()), _S3_MESSAGE.search(found.group())
+    return ": ".join(each.group(1) for each in (code, message) if each is not None)
 
 
 def error_number(error: Exception) -> int | None:
@@ -52,6 +66,9 @@ def error_number(error: Exception) -> int | None:
         return int(system["number"])
     if hadoop is not None and hadoop["kind"] in _HADOOP_NUMBERS:
         return _HADOOP_NUMBERS[hadoop["kind"]]
+    amazon = _S3_CODE.search(str(error))
+    if amazon is not None and amazon["code"] in _S3_NUMBERS:
+        return _S3_NUMBERS[amazon["code"]]
     return error.errno if isinstance(error, OSError) else None
 
 

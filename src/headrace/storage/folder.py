@@ -22,7 +22,7 @@ class Folder:
     uri: str
     shown: str
     files: Files
-    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
     def local(cls, path: str) -> Folder:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from headrace.config import allows_http
 from headrace.errors import InvalidArgument
 from headrace.storage.place import Place
+
+_ENDPOINTS = ("endpoint", "endpoint_url")
+_ALLOWS_HTTP = ("aws_allow_http", "allow_http")
 
 
 def bucket(uri: str, options: Mapping[str, str]) -> Place:
@@ -14,5 +18,28 @@ def bucket(uri: str, options: Mapping[str, str]) -> Place:
     parts = urlsplit(uri)
     if not parts.netloc:
         raise InvalidArgument(f"{uri!r} names no bucket", hint=f"write {parts.scheme}://bucket/path")
+    if ":" in parts.netloc:
+        raise InvalidArgument(
+            f"{uri!r} names a port, and a bucket has none", hint="AWS_ENDPOINT_URL names the server"
+        )
+    for key, value in options.items():
+        if key.lower().endswith(_ENDPOINTS):
+            _check_endpoint(key, value, options)
     root = f"{parts.scheme}://{parts.netloc}"
     return Place(root, root, dict(options))
+
+
+def _check_endpoint(key: str, value: str, options: Mapping[str, str]) -> None:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or "@" in parts.netloc or " " in value:
+        raise InvalidArgument(f"{key} is no URL of a server", hint="write https://host or https://host:port")
+    given = {name.lower() for name in options}
+    plain = parts.scheme == "http" and key.lower().startswith("aws_")
+    if plain and given.isdisjoint(_ALLOWS_HTTP) and not allows_http():
+        raise InvalidArgument(
+            f"{key} is a server without TLS", hint="if that is meant, set AWS_ALLOW_HTTP to true"
+        )

@@ -27,7 +27,7 @@ class Place:
 
     shown: str
     uri: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = dataclasses.field(repr=False)
     trouble: Callable[[], HeadraceError | None] = _nothing
     close: Callable[[], None] = _nothing
     has_folders: bool = False

@@ -40,7 +40,7 @@ class Places:
 
     def files(self, path: str) -> RemoteFiles:
         """Those among which a file is, by its path for the Delta library. Raises InvalidArgument."""
-        for files in self._files.values():
+        for files in list(self._files.values()):  # to which other threads add
             if path.startswith(f"{files.place.uri}/"):
                 return files
         raise InvalidArgument(

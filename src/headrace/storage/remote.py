@@ -75,7 +75,8 @@ class RemoteStorage:
             self.files.remove(self.folder(location).uri)
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:
-        return self._hold([self.folder(location).shown for location in locations], alone=alone)
+        # By what the registry calls them: the root may be spelled in several ways.
+        return self._hold(locations, alone=alone)
 
     def close(self) -> None:
         self.work.close()

@@ -36,7 +36,10 @@ class RemoteFiles:
         self.place = place
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="headrace-files")
         # Not the class that wraps it for Arrow, whose files refuse the buffers that Arrow writes.
-        self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
+        try:
+            self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
+        except Exception as error:
+            raise InvalidArgument(f"{place.shown} cannot be used as it is told: {plain(error)}") from error
         self._answered = -_LATELY_S
 
     def fact(self, path: str) -> Fact | None:
@@ -114,7 +117,8 @@ class RemoteFiles:
         Where that is away all threads would stand still as long. So one asks first in a way that lets them go on.
         """
         if time.monotonic() - self._answered > _LATELY_S:
-            self._info(within)
+            # Of a bucket itself nothing can be asked.
+            self._info(within or ".headrace")
         return self._handler
 
     @contextlib.contextmanager

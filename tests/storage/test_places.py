@@ -1,0 +1,84 @@
+"""Buckets, as they are named and told of."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from headrace.errors import InvalidArgument
+from headrace.storage.object_store import bucket
+from headrace.storage.places import Places
+
+OPTIONS = {"AWS_REGION": "eu-north-1", "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "sesame"}
+
+
+@pytest.fixture
+def hurried() -> Iterator[None]:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.parametrize("uri", ["s3://", "s3://bucket:80"])
+def test_what_names_no_bucket(uri: str) -> None:
+    with pytest.raises(InvalidArgument, match="bucket"):
+        bucket(uri, {})
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["not a url", "ftp://host", "http://", "http://me:sesame@host", "http://host:x", "http://[host"],
+)
+def test_what_is_no_endpoint(endpoint: str) -> None:
+    with pytest.raises(InvalidArgument, match="AWS_ENDPOINT_URL is no URL") as raised:
+        bucket("s3://bucket", {"AWS_ENDPOINT_URL": endpoint})
+    assert "sesame" not in str(raised.value)
+
+
+def test_a_server_without_tls_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP", raising=False)
+    endpoint = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}
+    with pytest.raises(InvalidArgument, match="AWS_ALLOW_HTTP"):
+        bucket("s3://bucket", endpoint)
+    bucket("s3://bucket", {**endpoint, "allow_http": "true"})
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    bucket("s3://bucket", endpoint)
+
+
+def test_an_option_that_the_library_refuses() -> None:
+    with pytest.raises(InvalidArgument, match="s3://bucket cannot be used"):
+        Places({**OPTIONS, "timeout": "x"}, None, None).folder("s3://bucket/x")
+
+
+def test_keys_are_not_shown() -> None:
+    places = Places(OPTIONS, None, None)
+    folder = places.folder("s3://bucket/x")
+    assert "sesame" not in repr(folder) + repr(bucket("s3://bucket", OPTIONS))
+    places.close()
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_bucket_is_opened_while_files_of_another_are_looked_for() -> None:
+    places = Places(OPTIONS, None, None)
+    for number in range(20):
+        places.folder(f"s3://b{number}/x")
+    over: list[bool] = []
+
+    def look() -> int:
+        count = 0
+        while not over:
+            places.files("s3://b19/x")
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(3) as threads:
+        looks = [threads.submit(look) for _ in range(3)]
+        for number in range(60):
+            places.folder(f"s3://c{number}/x")
+        over.append(True)
+        assert all(look.result() for look in looks)
+    places.close()
