@@ -290,6 +290,8 @@ fn is_about_certificates(alert: AlertDescription) -> bool {
             | Alert::CertificateExpired
             | Alert::CertificateUnknown
             | Alert::UnknownCA
+            // What OpenSSL sends where another key of the CA's name has signed it.
+            | Alert::DecryptError
             | Alert::AccessDenied
             | Alert::CertificateRequired
     )

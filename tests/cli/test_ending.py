@@ -76,6 +76,7 @@ def test_an_interrupted_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["fg", "preview", "weather", "-n", "many"], "Invalid value for '-n'"),
         (["fg", "list"], "no store is named"),
         (["init", "grpc://127.0.0.1:1"], "'grpc://127.0.0.1:1' is no store"),
+        (["init", "s3://bucket"], "s3://bucket needs no init"),
         (
             ["serve", "--root", "s3://bucket", "--listen", "grpc://127.0.0.1:0"],
             "a store at s3://bucket needs a registry",

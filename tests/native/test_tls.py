@@ -171,6 +171,21 @@ def test_a_tunnel_that_the_namenode_does_not_trust(
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_namenode_that_trusts_another_authority_of_the_name(
+    namenode: Start,
+    tunnel: Open,
+    files: Any,
+    identity: Any,
+    version: ssl.TLSVersion,
+    tmp_path: Path,
+) -> None:
+    twin = Authority(tmp_path, "authority")
+    opened = tunnel(namenode(in_turn(YES), only(server(identity, twin.cert), version)), **files)
+    assert "refused our certificate with the TLS alert DecryptError" in fails(opened)
+    assert opened.failure_kind == "certificate"
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_tunnel_without_a_certificate(
     namenode: Start, tunnel: Open, authority: Authority, files: Any, identity: Any, version: ssl.TLSVersion
 ) -> None:

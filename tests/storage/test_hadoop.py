@@ -22,6 +22,23 @@ def test_how_long_a_namenode_is_waited_for() -> None:
     assert time.monotonic() - begun < 20
 
 
+def test_a_name_that_is_of_no_nameservice() -> None:
+    """It may be a host's: only who gave it knows."""
+    options = {"headrace.hdfs.outage_timeout": "0.5", "headrace.hdfs.connect_timeout": "0.2"}
+    with (
+        pytest.raises(hr.Unavailable) as raised,
+        storage_options("hdfs://no-such-name", options=options) as told,
+    ):
+        DeltaTable("hdfs://no-such-name/t", storage_options=told)
+    assert raised.value.hint is not None
+    assert "no such nameservice" in raised.value.hint
+
+
+def test_options_are_of_hdfs_alone() -> None:
+    with pytest.raises(hr.InvalidArgument, match="not of HDFS"), storage_options("s3://bucket"):
+        pass
+
+
 @pytest.mark.parametrize(
     "options",
     [

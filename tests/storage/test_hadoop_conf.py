@@ -64,6 +64,11 @@ def test_those_of_hopsfs_are_one_cluster(written: str, first: str) -> None:
     assert conf.namenodes("nn3") == ["nn3:8020"]
 
 
+def test_those_of_hopsfs_under_a_nameservice() -> None:
+    conf = HadoopConf(None, {"dfs.nameservices": "prod", "dfs.namenodes.rpc.addresses": "nn1,nn2"})
+    assert conf.namenodes("prod") == ["nn1:8020", "nn2:8020"]
+
+
 def test_a_name_for_all_of_those_of_hopsfs() -> None:
     conf = HadoopConf(
         None, {"fs.defaultFS": "hopsfs://rpc.example:8020", "dfs.namenodes.rpc.addresses": "nn1,nn2"}

@@ -103,9 +103,15 @@ def reach(
             return TLSError(f"{shown} cannot be reached: {failure}")
         if kind == "timeout":
             return Timeout(f"{shown} cannot be reached: {failure}")
-        return Unavailable(f"{shown} cannot be reached: {failure}")
+        return Unavailable(f"{shown} cannot be reached: {failure}", hint=hint)
 
     authority = urlsplit(shown).netloc
+    hint = None
+    if [host.rpartition(":")[0] for host in namenodes] == [authority]:
+        hint = (
+            f"{authority} is taken for a host, since the configuration has no such nameservice: "
+            "name the folder of hdfs-site.xml in HADOOP_CONF_DIR, or write host:port"
+        )
     name = authority.rpartition(":")[0] or authority
     return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close, True)
 

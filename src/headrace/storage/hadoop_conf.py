@@ -49,6 +49,8 @@ class HadoopConf:
             keys = [f"dfs.namenode.rpc-address.{authority}.{name.strip()}" for name in names.split(",")]
             return [self._address(key) for key in keys]
         if authority in map(str.strip, self._settings.get("dfs.nameservices", "").split(",")):
+            if self._hops() and f"dfs.namenode.rpc-address.{authority}" not in self._settings:
+                return self._hops()
             return [self._address(f"dfs.namenode.rpc-address.{authority}")]
         own = _with_port(authority)
         others = self._hops()
