@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from headrace.config import given_uri, store_config
@@ -45,6 +50,28 @@ def test_one_form_of_a_uri(given: str, meant: str) -> None:
 def test_a_uri_that_means_nothing_usable(uri: str) -> None:
     with pytest.raises(InvalidArgument):
         given_uri(uri)
+
+
+def test_what_the_library_logs_stays_its_own(tmp_path: Path) -> None:
+    """Without keys and a region it looks for a cloud's own, and tells at length that there is none."""
+    program = f"""
+import headrace
+headrace.connect("s3://bucket/x", registry="sqlite:///{tmp_path}/r.db", storage_options={{"max_retries": "0"}})
+"""
+    metadata = {
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1",
+        "AWS_METADATA_ENDPOINT": "http://127.0.0.1:1",
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "RUST_"))}
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**kept, **metadata, "HEADRACE_WORK": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Unavailable" in ran.stderr
+    assert "WARN" not in ran.stderr
 
 
 def test_options_are_not_shown_and_can_be_sent(tmp_path: object) -> None:

@@ -374,6 +374,10 @@ def debugging() -> bool:
     return os.environ.get(DEBUG_VARIABLE) == "1"
 
 
-def quiet_grpc() -> None:
-    """Keep gRPC's own log off stderr, unless the environment asks for it: Headrace tells what it says."""
+def quiet_libraries() -> None:
+    """Keep gRPC's and the Delta library's own logs off stderr, unless the environment asks for them.
+
+    Headrace tells what they say. To be called before they are loaded.
+    """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    os.environ.setdefault("RUST_LOG", "error")

@@ -7,7 +7,7 @@ import os
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
 from headrace.client.store import FeatureStore
-from headrace.config import TLS, quiet_grpc, store_config
+from headrace.config import TLS, quiet_libraries, store_config
 from headrace.errors import InvalidArgument
 from headrace.model.name import check_name
 
@@ -42,6 +42,7 @@ def connect(
         raise InvalidArgument(f"{target!r} is no store", hint="give a folder, or grpc://host:port")
     if not isinstance(tls, TLS | None):
         raise InvalidArgument(f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem")')
+    quiet_libraries()
     uri = os.fspath(target)
     if uri.split("://")[0] in SCHEMES and "://" in uri:
         if registry is not None or memory_limit is not None or storage_options is not None:
@@ -50,7 +51,6 @@ def connect(
             )
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
-        quiet_grpc()
         return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout), uri, project)
     if timeout is not None:
         raise InvalidArgument("timeout is for a service, and this store is not one")

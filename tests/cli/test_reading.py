@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,6 +55,15 @@ def test_people_see_tables(lake: Path, command: Command) -> None:
     ]
     preview = ("fg", "preview", "weather@v1", "--latest", "--columns", "origin, temp")
     assert sorted(command(*preview, "--store", lake).lines[2:]) == ["JFK       2.5", "LGA      null"]
+
+
+def test_a_lost_table_hides_no_others(tmp_path: Path, command: Command) -> None:
+    with hr.connect(str(tmp_path)) as store:
+        for name in ("lost", "there"):
+            store.create_feature_group(name, primary_key=["id"]).insert([{"id": 1}])
+        shutil.rmtree(store.get_feature_group("lost").location)
+    found = command("fg", "list", "--store", tmp_path, "--json").json
+    assert [(group["name"], len(group["columns"])) for group in found] == [("lost", 0), ("there", 1)]
 
 
 def test_people_see_views(service: str, command: Command) -> None:

@@ -15,6 +15,7 @@ import pytest
 import headrace as hr
 from faults import acts
 from faults.place import Place, held_at, place
+from headrace.client.feature_group import listed_schema
 from integration.child import Child
 from servers.hdfs import Hdfs
 
@@ -103,6 +104,28 @@ def test_other_threads_go_on_while_it_stands_still(hdfs: Hdfs, there: Place, cal
         assert isinstance(away.exception(), hr.Timeout | hr.OutcomeUnknown)
     assert times[-1] - times[0] > 1
     assert max(later - sooner for sooner, later in pairwise(times)) < 0.5
+
+
+def test_a_table_out_of_reach_hides_no_others(hdfs: Hdfs, there: Place, tmp_path: Path) -> None:
+    with there.connect() as store:
+        store.get_feature_group("numbers").insert([{"id": 1, "value": 1}])
+        location = store.get_feature_group("numbers").location
+    root = str(tmp_path / "local")
+    with hr.connect(root) as store:
+        store.create_feature_group("own", primary_key=["id"]).insert([{"id": 1}])
+        store.register_feature_group("far", location, format="delta", primary_key=["id"])
+    hdfs.active.freeze()
+    try:
+        with hr.connect(root, storage_options=QUICK) as store:
+            told = {
+                group.name: (listed_schema(group), group.location) for group in store.list_feature_groups()
+            }
+            with pytest.raises(hr.Unavailable):
+                store.get_feature_group("far")
+    finally:
+        hdfs.active.thaw()
+    assert told["far"] == (None, location)
+    assert told["own"][0] is not None
 
 
 @pytest.mark.parametrize("ends", ["interrupt", "close"])

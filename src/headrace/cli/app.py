@@ -24,7 +24,7 @@ from headrace.cli import (
 )
 from headrace.cli.noun import noun
 from headrace.cli.report import print_error, print_text, print_warning
-from headrace.config import debugging, quiet_grpc
+from headrace.config import debugging, quiet_libraries
 from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument
 
 app = noun("Feature groups on a lakehouse, point-in-time-correct training data, Arrow all the way.")
@@ -61,7 +61,7 @@ def main() -> None:
 def run(command: typer.Typer, arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; what it raises is told on stderr."""
     json = "--json" in arguments
-    quiet_grpc()
+    quiet_libraries()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: print_warning(str(message), json)

@@ -33,9 +33,11 @@ def list_groups(
     search: Search = None,
 ) -> None:
     """Every version of the feature groups."""
+    from headrace.client.feature_group import listed_schema
+
     with target.connect() as fs:
         found = [
-            group_told(group)
+            group_told(group, listed_schema(group))
             for group in fs.list_feature_groups(name=name, tags=tags_in(tag or []), search=search)
         ]
     if target.json:

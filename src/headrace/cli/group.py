@@ -13,6 +13,8 @@ from headrace.model.duration import format_duration
 from headrace.model.name import parse_reference, reference
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from headrace.client.feature_group import FeatureGroup
     from headrace.client.store import FeatureStore
     from headrace.model.definition import Commit
@@ -30,11 +32,10 @@ def group_named(fs: FeatureStore, name: str) -> FeatureGroup:
     return fs.get_feature_group(*parse_reference(name))
 
 
-def group_told(group: FeatureGroup) -> dict[str, Any]:
+def group_told(group: FeatureGroup, schema: pa.Schema | None) -> dict[str, Any]:
     """A group for programs."""
     from headrace.client.feature_group import is_adopted
 
-    schema = group.schema
     return {
         "name": group.name,
         "version": group.version,
@@ -58,7 +59,7 @@ def group_told(group: FeatureGroup) -> dict[str, Any]:
 
 def print_group(group: FeatureGroup, json: bool, *, stored: bool = False) -> None:
     """Definition and columns; with `stored` its newest commit, too, and what files it is in."""
-    told = group_told(group)
+    told = group_told(group, group.schema)
     detail = group.detail() if stored else None
     commit = next(iter(group.history(limit=1)), None) if stored else None
     if json:

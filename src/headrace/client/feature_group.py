@@ -347,3 +347,8 @@ def _write_key(given: str | None) -> str:
 def is_adopted(group: FeatureGroup) -> bool:
     """Whether its table was there before it, and stays after it."""
     return group._group.definition.adopted
+
+
+def listed_schema(group: FeatureGroup) -> pa.Schema | None:
+    """The columns as they were when it was listed; None also if its table could not be read then."""
+    return group._group.schema

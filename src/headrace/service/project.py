@@ -14,9 +14,11 @@ from headrace.errors import (
     CorruptTable,
     HeadraceError,
     InvalidArgument,
+    MissingDependency,
     NotFound,
     OutcomeUnknown,
     PermissionDenied,
+    Unavailable,
     Unsupported,
 )
 from headrace.formats.delta import DeltaLog
@@ -274,6 +276,12 @@ class ProjectStore:
             return None
         except (CorruptTable, PermissionDenied, Unsupported):
             return Group(_told(definition, self._store.log(definition)), None)
+        except (InvalidArgument, MissingDependency, Unavailable):
+            if not definition.adopted:
+                raise
+            return Group(
+                definition, None
+            )  # in a storage that cannot be reached from here, or not as it is told
 
     def _remove(self, definition: GroupDefinition) -> None:
         self._store.forget(definition.location)
