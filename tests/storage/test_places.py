@@ -49,6 +49,11 @@ def test_a_server_without_tls_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket("s3://bucket", endpoint)
 
 
+def test_where_a_cloud_tells_of_itself_is_no_server_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP", raising=False)
+    bucket("s3://bucket", {"AWS_METADATA_ENDPOINT": "http://169.254.169.254"})
+
+
 def test_an_option_that_the_library_refuses() -> None:
     with pytest.raises(InvalidArgument, match="s3://bucket cannot be used"):
         Places({**OPTIONS, "timeout": "x"}, None, None).folder("s3://bucket/x")

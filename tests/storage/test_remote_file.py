@@ -6,6 +6,7 @@ import contextlib
 import io
 import random
 import threading
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
@@ -129,6 +130,24 @@ def test_a_file_is_opened_anew_where_a_read_fails(threads: ThreadPoolExecutor) -
     left[0] = 1
     assert file.read_at(3, 10) == CONTENT[3:13]
     assert len(opened) == 2
+
+
+def test_what_another_thread_had_opened_is_not_read_after_a_failure(threads: ThreadPoolExecutor) -> None:
+    class Gone(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError("this machine is gone")
+
+    class Returned(deque[BinaryIO]):
+        """To which another thread gives back what it had."""
+
+        def clear(self) -> None:
+            super().clear()
+            self.append(Gone(CONTENT))
+
+    files: list[BinaryIO] = [Gone(CONTENT), io.BytesIO(CONTENT)]
+    file = RemoteFile(lambda: files.pop(0), contextlib.nullcontext, lambda: None, threads)
+    file._idle = Returned(file._idle)
+    assert file.read_at(3, 10) == CONTENT[3:13]
 
 
 def test_what_keeps_the_storage_away_is_told_instead(threads: ThreadPoolExecutor) -> None:

@@ -277,11 +277,10 @@ class ProjectStore:
         except (CorruptTable, PermissionDenied, Unsupported):
             return Group(_told(definition, self._store.log(definition)), None)
         except (InvalidArgument, MissingDependency, Unavailable):
+            # That of others may be in a storage that cannot be reached from here, or not as it is told.
             if not definition.adopted:
                 raise
-            return Group(
-                definition, None
-            )  # in a storage that cannot be reached from here, or not as it is told
+            return Group(definition, None)
 
     def _remove(self, definition: GroupDefinition) -> None:
         self._store.forget(definition.location)

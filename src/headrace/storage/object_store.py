@@ -9,7 +9,14 @@ from headrace.config import allows_http
 from headrace.errors import InvalidArgument
 from headrace.storage.place import Place
 
-_ENDPOINTS = ("endpoint", "endpoint_url")
+_ENDPOINTS = (
+    "aws_endpoint",
+    "aws_endpoint_url",
+    "azure_endpoint",
+    "azure_storage_endpoint",
+    "endpoint",
+    "endpoint_url",
+)
 _ALLOWS_HTTP = ("aws_allow_http", "allow_http")
 
 
@@ -23,7 +30,7 @@ def bucket(uri: str, options: Mapping[str, str]) -> Place:
             f"{uri!r} names a port, and a bucket has none", hint="AWS_ENDPOINT_URL names the server"
         )
     for key, value in options.items():
-        if key.lower().endswith(_ENDPOINTS):
+        if key.lower() in _ENDPOINTS:
             _check_endpoint(key, value, options)
     root = f"{parts.scheme}://{parts.netloc}"
     return Place(root, root, dict(options))

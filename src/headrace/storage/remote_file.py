@@ -68,17 +68,17 @@ class RemoteFile:
     def _piece(self, offset: int, size: int) -> bytes:
         with self._reached():
             try:
-                return self._read(offset, size)
+                return self._read(self._take(), offset, size)
             except OSError as error:
                 trouble = self._trouble()
                 if trouble is not None:
                     raise trouble from error
-            # The machine that it was read from may be gone: opened anew, it is read from others.
+            # The machine that it was read from may be gone: opened anew, it is read from others. What other threads
+            # have opened may be of that machine, too.
             self._idle.clear()
-            return self._read(offset, size)
+            return self._read(self._opened(), offset, size)
 
-    def _read(self, offset: int, size: int) -> bytes:
-        raw = self._take()
+    def _read(self, raw: BinaryIO, offset: int, size: int) -> bytes:
         raw.seek(offset)
         found = raw.read(size)
         self._idle.append(raw)
