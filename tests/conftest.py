@@ -134,12 +134,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(params=[LAKE] if LAKE else ["embedded", "remote"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path | str:
     """What to connect to: a folder, and a service; or a root in the storage that the tests are run with."""
     if request.param == "embedded":
         return tmp_path / "lake"
     if request.param == "remote":
         return request.getfixturevalue("server").url
+    monkeypatch.setenv("HEADRACE_REGISTRY", f"sqlite:///{tmp_path / 'registry.db'}")
     return f"{request.getfixturevalue('lake')}/{fresh('root')}"
 
 

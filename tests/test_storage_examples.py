@@ -15,7 +15,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples" / "storage"
 
 
 @pytest.mark.parametrize("kind", [path.stem for path in sorted(EXAMPLES.glob("*.py"))])
-def test_example(kind: str, tmp_path: Path) -> None:
+def test_example(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_REGISTRY", f"sqlite:///{tmp_path / 'registry.db'}")
     with running_lake(kind, tmp_path / "lake") as uri:
         ran = subprocess.run(
             [sys.executable, EXAMPLES / f"{kind}.py", uri.partition("://")[2]],

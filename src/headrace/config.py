@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSError, Unavailable
+from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSError
 
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
@@ -129,12 +129,9 @@ class StoreConfig:
         return not is_remote(self.root)
 
     @property
-    def note(self) -> Path | None:
-        """The file of a local store that says where its registry is, where that is not in its folder."""
-        root = Path(self.root)
-        if not self.is_local or self.registry == _sqlite(_registry_file(root)):
-            return None
-        return _note(root)
+    def has_own_registry(self) -> bool:
+        """Whether the registry is in the store's folder."""
+        return self.is_local and self.registry == _sqlite(_registry_file(Path(self.root)))
 
 
 def store_config(
@@ -151,24 +148,20 @@ def store_config(
     Raises:
         InvalidArgument: a root elsewhere with no registry named, or a folder that cannot be made.
         PermissionDenied: a folder that others do not let be made.
-        Unavailable: the registry was there and is not.
     """
     options = _checked_options(storage_options)
     if is_remote(target):
         return _remote_config(target, registry, memory_limit, threads, options, tls)
     root = _local_root(target)
-    is_new = not (root / ".headrace").is_dir()
     try:
         (root / ".headrace").mkdir(parents=True, exist_ok=True)
     except PermissionError as error:
         raise PermissionDenied(f"cannot make the folder {root}: {error.strerror}") from None
     except OSError as error:
         raise InvalidArgument(f"cannot make the folder {root}: {error.strerror}") from None
-    named = registry or default_registry()
-    file = _registry_file(root)
-    config = StoreConfig(
+    return StoreConfig(
         str(root),
-        named or _sqlite(file),
+        registry or default_registry() or _sqlite(_registry_file(root)),
         root / ".headrace",
         memory_limit,
         threads,
@@ -176,17 +169,6 @@ def store_config(
         tls or pems(),
         hadoop_conf_dir(),
     )
-    if named is None and _note(root).exists() and not file.exists():
-        raise InvalidArgument(
-            f"the registry of {root} is at {_note(root).read_text().strip()}, and none was named",
-            hint=f"give registry=, or set {REGISTRY_VARIABLE}",
-        )
-    if named is None and not is_new and _is_lost(file) and any(root.glob("*/*/_delta_log")):
-        raise Unavailable(
-            f"the registry of {root} is lost: there are tables, and {file} is not there or empty",
-            hint="bring it back from a copy; without one, read the tables with another Delta library",
-        )
-    return config
 
 
 def is_remote(target: str) -> bool:
@@ -279,14 +261,6 @@ def _checked_options(options: object) -> tuple[tuple[str, str], ...]:
                 hint="such as the end of the line that it was read from",
             )
     return tuple(sorted(options.items()))
-
-
-def _note(root: Path) -> Path:
-    return root / ".headrace" / "registry"
-
-
-def _is_lost(file: Path) -> bool:
-    return not file.exists() or file.stat().st_size == 0
 
 
 def _sqlite(file: Path) -> str:

@@ -24,7 +24,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.model.definition import GroupDefinition
-from headrace.registry import Registry
+from headrace.registry import Registry, migration
 from headrace.registry.database import Database
 
 WEATHER = GroupDefinition(name="weather", version=1, primary_key=("id",))
@@ -108,6 +108,7 @@ def test_a_file_for_reading_alone_is_read(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/registry.db")
+    migration.upgrade(database)
     registry = Registry(database)
     with database.reading() as connection:
         pages = connection.scalar(text("PRAGMA page_count"))
@@ -173,6 +174,7 @@ def test_idle_connections_that_the_server_closed_are_replaced(postgres_database:
 
 def test_an_entry_that_cannot_be_read_is_named(url: str) -> None:
     database = Database(url)
+    migration.upgrade(database)
     registry = Registry(database)
     registry.create_group("p", WEATHER)
     with database.writing() as connection:
@@ -184,6 +186,7 @@ def test_an_entry_that_cannot_be_read_is_named(url: str) -> None:
 
 def test_an_error_inside_a_write_rolls_it_back(url: str) -> None:
     database = Database(url)
+    migration.upgrade(database)
     registry = Registry(database)
     with suppress(KeyboardInterrupt), database.writing() as connection:
         registry._groups.add(connection, "p", WEATHER)

@@ -4,49 +4,51 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from headrace.registry import Registry
+from headrace.registry.hold import RegistryHold
 from holder import Holder
 
 A, B = "s3://bucket/lake/p/a", "hdfs://nn:8020/ä/b'\"; --%"
 HOLDS = """
 import sys
-from headrace.registry import Registry
-with Registry.open(sys.argv[1]).held(sys.argv[2:], alone=True):
+from headrace.registry.hold import RegistryHold
+with RegistryHold(sys.argv[1])(sys.argv[2:], alone=True):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 @pytest.fixture
-def other(url: str, registry: Registry) -> Iterator[Registry]:
-    opened = Registry.open(url)
-    yield opened
-    opened.close()
+def hold(url: str) -> RegistryHold:
+    return RegistryHold(url)
 
 
-def test_alone_or_together(registry: Registry, other: Registry) -> None:
+@pytest.fixture
+def other(url: str) -> RegistryHold:
+    return RegistryHold(url)
+
+
+def test_alone_or_together(hold: RegistryHold, other: RegistryHold) -> None:
     with ThreadPoolExecutor(4) as threads:
-        first = Holder(threads, partial(registry.held, [A, B], alone=False))
-        second = Holder(threads, partial(other.held, [B], alone=False))
+        first = Holder(threads, partial(hold, [A, B], alone=False))
+        second = Holder(threads, partial(other, [B], alone=False))
         assert first.has()
         assert second.has()
-        alone = Holder(threads, partial(other.held, [B], alone=True))
+        alone = Holder(threads, partial(other, [B], alone=True))
         assert not alone.has(0.3)
         second.let_go()
         assert not alone.has(0.2)
         first.let_go()
         assert alone.has()
-        free = Holder(threads, partial(registry.held, [A], alone=True))
+        free = Holder(threads, partial(hold, [A], alone=True))
         assert free.has()
         free.let_go()
-        late = Holder(threads, partial(registry.held, [B, A], alone=False))
+        late = Holder(threads, partial(hold, [B, A], alone=False))
         assert not late.has(0.3)
         alone.let_go()
         assert late.has()
@@ -58,47 +60,45 @@ def test_a_file_of_two_names_is_one_database(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "up").symlink_to(tmp_path)
     names = ["registry.db", "link.db", "folder/up/link.db"]
-    opened = [Registry.open(f"sqlite:///{tmp_path / name}") for name in names]
+    holds = [RegistryHold(f"sqlite:///{tmp_path / name}") for name in names]
     with ThreadPoolExecutor(3) as threads:
-        first = Holder(threads, partial(opened[0].held, [A], alone=True))
+        first = Holder(threads, partial(holds[0], [A], alone=True))
         assert first.has()
-        others = [Holder(threads, partial(registry.held, [A], alone=True)) for registry in opened[1:]]
+        others = [Holder(threads, partial(hold, [A], alone=True)) for hold in holds[1:]]
         assert not any(other.has(0.3) for other in others)
         first.let_go()
         for _ in others:
             next(other for other in others if other.has(2)).let_go()
-    for registry in opened:
-        registry.close()
 
 
-def test_many_at_once_do_not_wait_for_a_connection(registry: Registry) -> None:
+def test_many_at_once_do_not_wait_for_a_connection(hold: RegistryHold) -> None:
     with ThreadPoolExecutor(40) as threads:
-        holders = [Holder(threads, partial(registry.held, [A], alone=False)) for _ in range(40)]
+        holders = [Holder(threads, partial(hold, [A], alone=False)) for _ in range(40)]
         assert all(holder.has() for holder in holders)
         for holder in holders:
             holder.let_go()
 
 
-def test_none(registry: Registry) -> None:
-    with registry.held([], alone=True), registry.held([], alone=True):
+def test_none(hold: RegistryHold) -> None:
+    with hold([], alone=True), hold([], alone=True):
         pass
 
 
-def test_an_error_lets_go(registry: Registry, other: Registry) -> None:
-    with pytest.raises(KeyError), registry.held([A], alone=True):
+def test_an_error_lets_go(hold: RegistryHold, other: RegistryHold) -> None:
+    with pytest.raises(KeyError), hold([A], alone=True):
         raise KeyError
-    with other.held([A], alone=True):
+    with other([A], alone=True):
         pass
 
 
-def test_a_process_that_is_killed_lets_go(url: str, registry: Registry) -> None:
+def test_a_process_that_is_killed_lets_go(url: str, hold: RegistryHold) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS, url, A], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     with ThreadPoolExecutor(1) as threads:
-        waiting = Holder(threads, partial(registry.held, [A], alone=True))
+        waiting = Holder(threads, partial(hold, [A], alone=True))
         assert not waiting.has(0.3)
         process.kill()
         assert waiting.has()

@@ -17,8 +17,8 @@ from servers.tls_front import TlsFront
 
 @contextlib.contextmanager
 def running_lake(kind: str, folder: Path) -> Iterator[str]:
-    """The URI of an empty storage: hdfs, hopsfs, s3 or azure. Within, the environment names it, a registry, and a folder to work in."""
-    told = {"HEADRACE_REGISTRY": f"sqlite:///{folder / 'registry.db'}", "HEADRACE_WORK": str(folder / "work")}
+    """The URI of an empty storage: hdfs, hopsfs, s3 or azure. Within, the environment says how to reach it, and where to work."""
+    told = {"HEADRACE_WORK": str(folder / "work")}
     with contextlib.ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())
         if kind in ("s3", "azure"):

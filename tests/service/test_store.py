@@ -90,22 +90,6 @@ def test_a_table_that_was_not_kept_in_mind_is_so_by_a_look(
         store.get_feature_group("g")
 
 
-@pytest.mark.parametrize("left", [None, b""])
-def test_a_registry_that_is_lost_is_none_that_is_empty(root: Path, left: bytes | None) -> None:
-    with hr.connect(root) as store:
-        store.create_feature_group("g", primary_key=["id"], schema=SCHEMA)
-    registry = root / ".headrace" / "registry.db"
-    kept = registry.read_bytes()
-    registry.unlink()
-    if left is not None:
-        registry.write_bytes(left)
-    with pytest.raises(hr.Unavailable, match="is lost: there are tables"):
-        hr.connect(root)
-    registry.write_bytes(kept)
-    with hr.connect(root) as store:
-        assert [group.name for group in store.list_feature_groups()] == ["g"]
-
-
 def test_a_store_is_made_beside_tables_of_others(root: Path) -> None:
     (root / "others" / "table" / "_delta_log").mkdir(parents=True)
     with hr.connect(root) as store:

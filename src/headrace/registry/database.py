@@ -53,7 +53,7 @@ class Database:
     """
 
     def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
-        self.url = _read_url(url)
+        self.url = read_url(url)
         self._patience = patience
         self._turn = threading.Lock()
         self._inode: int | None = None
@@ -68,6 +68,15 @@ class Database:
     @property
     def is_sqlite(self) -> bool:
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def is_there(self) -> bool:
+        """False for a file that is not; of a server only an answer tells."""
+        return not self.is_sqlite or self._file.startswith("file:") or os.path.exists(self._file)
+
+    @property
+    def _file(self) -> str:
+        return self.url.database or ""
 
     def _connect(self) -> Engine:
         common: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
@@ -112,7 +121,7 @@ class Database:
         if not self.is_sqlite:
             return
         try:
-            inode = os.stat(self.url.database or "").st_ino
+            inode = os.stat(self._file).st_ino
         except FileNotFoundError:
             if self._inode is None:
                 return  # it is about to be made
@@ -163,7 +172,8 @@ class Database:
         self._engine.dispose()
 
 
-def _read_url(text: str) -> URL:
+def read_url(text: str) -> URL:
+    """Raises InvalidArgument, Unsupported."""
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):

@@ -7,22 +7,38 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
+from headrace.registry.database import read_url
 from headrace.registry.failure import translated
 from headrace.storage.failure import stored
 
 
-@contextlib.contextmanager
-def held(url: URL, names: Iterable[str], *, alone: bool) -> Iterator[None]:
-    """Within, nobody holds one of these names `alone`, in any process; with it, nobody else holds it at all.
+class RegistryHold:
+    """Called with names, as `headrace.storage.base.Hold` is.
 
-    Waits for the others. What a process holds ends with it.
+    Args:
+        url: the registry's, which needs not be open. Raises InvalidArgument, Unsupported.
     """
+
+    def __init__(self, url: str) -> None:
+        self._url = read_url(url)
+
+    def __call__(self, names: Iterable[str], *, alone: bool) -> AbstractContextManager[None]:
+        """Within, nobody holds one of these `alone`, in any process; with it, nobody else holds it at all.
+
+        Waits for the others. What a process holds ends with it.
+        """
+        return _held(self._url, names, alone)
+
+
+@contextlib.contextmanager
+def _held(url: URL, names: Iterable[str], alone: bool) -> Iterator[None]:
     # In order, so that no two wait for each other.
     wanted = sorted(set(names))
     if not wanted:

@@ -20,30 +20,31 @@ if TYPE_CHECKING:
 _one_at_a_time = threading.Lock()
 
 
-def ensure_current(database: Database) -> None:
-    """Make an empty database ready, and check that any other is as this version of Headrace needs it.
-
-    Several processes may do so at once: one works, the others wait for it.
+def is_current(database: Database) -> bool:
+    """Whether a database is as this version of Headrace needs it; False for an empty one.
 
     Raises:
         Unavailable: the database is older.
         Unsupported: the database is newer.
     """
+    if not database.is_there:
+        return False
     with database.reading() as connection:
         found = _revision(connection)
-    if found is None:
-        upgrade(database)
-    elif found != HEAD:
+    if found not in (None, HEAD):
         _check_known(database, found)
         raise Unavailable(
             f"the registry at {address(database.url)} is at revision {found}, and this Headrace needs {HEAD}",
             hint="headrace registry upgrade",
             details={"found": found, "needed": HEAD},
         )
+    return found is not None
 
 
 def upgrade(database: Database) -> None:
     """Bring an older or empty database to the newest revision; a current one is left alone.
+
+    Several processes may do so at once: one works, the others wait for it.
 
     Raises:
         Unsupported: the database is newer.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+import dataclasses
+from collections.abc import Iterator, Mapping
 
 import msgspec
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, delete, exists, insert, select
 
 from headrace.errors import Conflict, InvalidArgument, NotFound
 from headrace.model.dataset import DatasetDefinition, dataset_reference
@@ -18,8 +18,20 @@ from headrace.registry import migration
 from headrace.registry.catalog import Catalog
 from headrace.registry.database import Database
 from headrace.registry.failure import address
-from headrace.registry.hold import held
-from headrace.registry.tables import DATASETS, GROUPS, VIEWS, dataset_groups, view_groups
+from headrace.registry.tables import DATASETS, GROUPS, VIEWS, dataset_groups, store, view_groups
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownStore:
+    """The store whose registry this is.
+
+    Args:
+        id: as its mark has it.
+        root: where it lay when the registry was told.
+    """
+
+    id: str
+    root: str
 
 
 class Registry:
@@ -32,7 +44,6 @@ class Registry:
     """
 
     def __init__(self, database: Database) -> None:
-        migration.ensure_current(database)
         self._database = database
         self._groups = Catalog("feature group", GROUPS, GroupDefinition)
         self._views = Catalog("feature view", VIEWS, ViewDefinition)
@@ -48,12 +59,19 @@ class Registry:
             Unavailable: the database does not answer, or needs `headrace registry upgrade`.
             Unsupported: another kind of database, or one that a newer Headrace made.
         """
-        database = Database(url)
-        try:
-            return cls(database)
-        except BaseException:
-            database.close()
-            raise
+        with _closed_on_errors(Database(url)) as database:
+            if not migration.is_current(database):
+                migration.upgrade(database)
+        return cls(database)
+
+    @classmethod
+    def find(cls, url: str) -> Registry | None:
+        """As `open`, but None where nothing is there, or the database is empty; which stays so."""
+        with _closed_on_errors(Database(url)) as database:
+            if migration.is_current(database):
+                return cls(database)
+        database.close()
+        return None
 
     @property
     def address(self) -> str:
@@ -63,15 +81,28 @@ class Registry:
     @staticmethod
     def upgrade(url: str) -> None:
         """Bring the database to what this version needs; its content stays. Raises Unsupported if newer."""
-        database = Database(url)
-        try:
+        with _closed_on_errors(Database(url)) as database:
             migration.upgrade(database)
-        finally:
-            database.close()
+        database.close()
 
-    def held(self, names: Iterable[str], *, alone: bool) -> AbstractContextManager[None]:
-        """Within, nobody holds one of these names `alone`, in any process; with it, nobody else holds it at all."""
-        return held(self._database.url, names, alone=alone)
+    def store(self) -> KnownStore | None:
+        """None where the registry was not told."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(store.c.id, store.c.root)).one_or_none()
+        return None if row is None else KnownStore(row.id, row.root)
+
+    def set_store(self, known: KnownStore) -> None:
+        with self._database.writing() as connection:
+            connection.execute(delete(store))
+            connection.execute(insert(store).values(dataclasses.asdict(known)))
+
+    def is_unused(self) -> bool:
+        """Whether nothing was ever registered."""
+        with self._database.reading() as connection:
+            return not any(
+                connection.scalar(select(exists().select_from(kind.names)))
+                for kind in (GROUPS, VIEWS, DATASETS)
+            )
 
     def close(self) -> None:
         self._database.close()
@@ -249,6 +280,15 @@ class Registry:
         """Delete one version and return what it was. Raises NotFound."""
         with self._database.writing() as connection:
             return self._datasets.remove(connection, project, view, version)
+
+
+@contextlib.contextmanager
+def _closed_on_errors(database: Database) -> Iterator[Database]:
+    try:
+        yield database
+    except BaseException:
+        database.close()
+        raise
 
 
 def _pinned(ref: str, view: ViewDefinition) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, MetaData, T
 VERSION_TABLE = "headrace_revision"
 """Where Alembic keeps the revision: a name of our own, since the database may serve others too."""
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration. Known here so that a current database is opened without importing Alembic."""
 
 metadata = MetaData(
@@ -99,6 +99,11 @@ def _needs(noun: str) -> Table:
         Index(None, "project", "group_name", "group_version"),
     )
 
+
+store = Table(
+    "headrace_store", metadata, Column("id", Text, primary_key=True), Column("root", Text, nullable=False)
+)
+"""One row at most: the store whose registry this is."""
 
 view_groups = _needs("feature_view")
 dataset_groups = _needs("training_dataset")

@@ -16,7 +16,9 @@ from headrace.errors import HeadraceError
 from headrace.formats.delta import DeltaLog
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_name
+from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import Registry
+from headrace.service.binding import open_registry
 from headrace.service.project import ProjectStore
 from headrace.storage.base import Storage
 from headrace.storage.open import open_storage
@@ -30,14 +32,12 @@ class Store:
 
     def __init__(self, config: StoreConfig) -> None:
         self.calls = Calls()
-        self._registry = Registry.open(config.registry)
+        self.storage = open_storage(config, RegistryHold(config.registry))
         try:
-            self.storage = open_storage(config, self._registry.held)
+            self._registry = open_registry(config, self.storage)
         except BaseException:
-            self._registry.close()
+            self.storage.close()
             raise
-        if config.note is not None:
-            config.note.write_text(f"{self._registry.address}\n")
         with contextlib.suppress(HeadraceError):  # then the next one does it
             self.storage.work.settle(self._registry.address, self._registry.is_location, self.storage.remove)
         self.engine = Engine(

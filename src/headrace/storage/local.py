@@ -15,6 +15,7 @@ from headrace.storage.base import Hold
 from headrace.storage.failure import stored
 from headrace.storage.files import LocalFiles
 from headrace.storage.folder import Folder
+from headrace.storage.mark import MARK, Mark, read_mark
 from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
 
@@ -31,6 +32,20 @@ class LocalStorage:
     @property
     def files(self) -> LocalFiles:
         return LocalFiles()
+
+    def mark(self) -> Mark | None:
+        path = self.root / MARK
+        with stored(str(path)), contextlib.suppress(FileNotFoundError):
+            return read_mark(path.read_bytes(), str(path))
+        return None
+
+    def put_mark(self, mark: Mark) -> None:
+        path, draft = self.root / MARK, self.work.new_path()
+        with stored(str(path)):
+            draft.write_bytes(mark.encode())
+            _sync(draft)
+            draft.rename(path)
+            _sync(path.parent)
 
     def folder(self, location: str) -> Folder:
         if is_remote(location):
@@ -106,9 +121,9 @@ class LocalStorage:
         self.places.close()
 
 
-def _sync(folder: str | Path) -> None:
-    """Bring the names in a folder down to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: str | Path) -> None:
+    """Bring a file's bytes, or the names in a folder, down to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -11,7 +11,9 @@ from pathlib import Path
 from headrace.config import given_uri, is_remote
 from headrace.errors import HeadraceError, InvalidArgument
 from headrace.storage.base import Hold
+from headrace.storage.failure import stored
 from headrace.storage.folder import Folder
+from headrace.storage.mark import MARK, Mark, read_mark
 from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
 
@@ -31,19 +33,28 @@ class RemoteStorage:
         self.places = places
         self._root = places.folder(root)
         self.files = places.files(f"{self._root.uri}/")
-        self.files.names(self._root.uri)  # so that what is out of reach is told at once
         self._hold = hold
         self.work = Workspace(work)
 
+    def mark(self) -> Mark | None:
+        path = self._under_root(MARK)
+        with contextlib.suppress(FileNotFoundError):
+            return read_mark(self.files.read(path.uri), path.shown)
+        return None
+
+    def put_mark(self, mark: Mark) -> None:
+        draft = self.work.new_path()
+        with stored(str(draft)):
+            draft.write_bytes(mark.encode())
+        self.files.put(draft, self._under_root(MARK).uri)
+
     def folder(self, location: str) -> Folder:
-        if is_remote(location):
-            return self.places.folder(location)
+        return self.places.folder(location) if is_remote(location) else self._under_root(location)
+
+    def _under_root(self, path: str) -> Folder:
         root = self._root
         return Folder(
-            f"{root.uri.rstrip('/')}/{location}",
-            f"{root.shown.rstrip('/')}/{location}",
-            root.files,
-            root.options,
+            f"{root.uri.rstrip('/')}/{path}", f"{root.shown.rstrip('/')}/{path}", root.files, root.options
         )
 
     def given_location(self, location: str) -> str:

@@ -1,0 +1,77 @@
+"""A store's root and its registry, which know each other: what one says of the other's tables may be believed."""
+
+from __future__ import annotations
+
+import uuid
+
+from headrace.config import REGISTRY_VARIABLE, StoreConfig
+from headrace.errors import HeadraceError, InvalidArgument, Unavailable
+from headrace.registry.database import read_url
+from headrace.registry.failure import address
+from headrace.registry.hold import RegistryHold
+from headrace.registry.registry import KnownStore, Registry
+from headrace.storage.base import Storage
+from headrace.storage.mark import MARK, Mark
+
+
+def open_registry(config: StoreConfig, storage: Storage) -> Registry:
+    """The registry of a store. One that is empty is made ready, for a root that has no other.
+
+    Raises:
+        InvalidArgument: it is the registry of another store, or the root's is another.
+        Unavailable: it is lost. What `Registry.open` and `Storage.mark` raise.
+    """
+    mark = storage.mark()
+    if mark is None:
+        registry = Registry.open(config.registry)
+    else:
+        found = Registry.find(config.registry)
+        if found is None:
+            raise _strangers(config, mark)
+        registry = found
+    try:
+        known = registry.store()
+        if mark is None or known is None or known.id != mark.store:
+            # One at a time. Whatever ends between the two, the next one goes on.
+            with RegistryHold(config.registry)([MARK], alone=True):
+                _introduce(config, storage, registry)
+    except BaseException:
+        registry.close()
+        raise
+    return registry
+
+
+def _introduce(config: StoreConfig, storage: Storage, registry: Registry) -> None:
+    mark, known = storage.mark(), registry.store()
+    if mark is not None:
+        if known is None or known.id != mark.store:
+            raise _strangers(config, mark)
+        return
+    if known is None or known.root != config.root:
+        if known is not None and not registry.is_unused():
+            raise InvalidArgument(
+                f"the registry at {registry.address} is that of the store at {known.root}, not at {config.root}",
+                hint=f"give each store a registry of its own; when you move one, take its {MARK} along",
+            )
+        known = KnownStore(uuid.uuid4().hex, config.root)
+        registry.set_store(known)
+    storage.put_mark(Mark(known.id, _mentioned(config)))
+
+
+def _strangers(config: StoreConfig, mark: Mark) -> HeadraceError:
+    given = address(read_url(config.registry))
+    if mark.registry == _mentioned(config):
+        return Unavailable(
+            f"the registry of {config.root} is lost: there is none at {given}, or that of another store",
+            hint="bring it back from a copy; without one, read the tables with another Delta library",
+        )
+    return InvalidArgument(
+        f"the store at {config.root} has its registry {f'at {mark.registry}' if mark.registry else 'in its folder'},"
+        f" and {given} is another",
+        hint=f"name it by registry=, or by {REGISTRY_VARIABLE}" if mark.registry else "name no registry",
+    )
+
+
+def _mentioned(config: StoreConfig) -> str | None:
+    """The registry, as the mark has it: of one in the store's folder nothing, since that may be moved."""
+    return None if config.has_own_registry else address(read_url(config.registry))
