@@ -79,5 +79,7 @@ def test_options_are_not_shown_and_can_be_sent(tmp_path: object) -> None:
     assert "sesame" not in repr(config)
     with pytest.raises(InvalidArgument, match="AWS_REGION"):
         store_config(str(tmp_path), storage_options={"AWS_REGION": "eu-north-1\n"})
+    with pytest.raises(InvalidArgument, match="'AWS_REGION' and 'aws_region'"):
+        store_config(str(tmp_path), storage_options={"AWS_REGION": "a", "aws_region": "b"})
     key = {"GOOGLE_SERVICE_ACCOUNT_KEY": '{\n "type": "service_account"\n}'}
     assert dict(store_config(str(tmp_path), storage_options=key).storage_options) == key

@@ -220,6 +220,11 @@ def allows_http() -> bool:
     return "AWS_ALLOW_HTTP" in os.environ
 
 
+def has_amazon_keys() -> bool:
+    """Whether the environment names keys of S3."""
+    return "AWS_ACCESS_KEY_ID" in os.environ
+
+
 def given_uri(text: str) -> str:
     """A URI of a folder in a storage, in the one form of all that mean it. Raises InvalidArgument."""
     given, _, rest = text.partition("://")
@@ -253,6 +258,12 @@ def _checked_options(options: object) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(options, dict) or not all(isinstance(x, str) for pair in options.items() for x in pair):
         raise InvalidArgument("storage_options is a dict of strings")
+    by_name: dict[str, str] = {}
+    for key in options:
+        if by_name.setdefault(key.lower(), key) != key:
+            raise InvalidArgument(
+                f"storage_options has {by_name[key.lower()]!r} and {key!r}: which is meant?"
+            )
     for key, value in options.items():
         # They go into headers. Other keys may be of several lines, as those of Google are.
         if key.lower().startswith("aws_") and not (key + value).isprintable():

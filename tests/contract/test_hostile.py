@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import random
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -321,3 +323,24 @@ def test_addresses_that_are_none(uri):
 def test_the_longest_path_of_a_socket_that_every_system_has():
     with pytest.raises(hr.Unavailable):
         hr.connect(f"grpc+unix:///{'a' * 102}", timeout=1)
+
+
+@pytest.mark.local_files
+def test_a_file_whose_bytes_make_no_sense_is_corrupt(store):
+    """Parquet has no checksums here: what can still be read is not known to be wrong."""
+    group = store.create_feature_group("g", primary_key=["id"])
+    group.insert(pa.table({"id": range(3000), "name": [f"n{i % 7}" for i in range(3000)]}))
+    (path,) = Path(group.location).rglob("*.parquet")
+    whole, chance, told = path.read_bytes(), random.Random(3), 0
+    for _ in range(150):
+        damaged = bytearray(whole)
+        at = chance.randrange(len(damaged) - 8)
+        damaged[at : at + 8] = chance.randbytes(8)
+        path.write_bytes(damaged)
+        try:
+            group.read().to_arrow()
+        except hr.CorruptTable:
+            told += 1
+    assert told > 20
+    path.write_bytes(whole)
+    assert group.read().to_arrow().num_rows == 3000

@@ -91,3 +91,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "hdfs-site.xml").write_text("<configuration>")
     with pytest.raises(hr.InvalidArgument, match=r"hdfs-site\.xml cannot be read"):
         HadoopConf(tmp_path, {})
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(hr.InvalidArgument, match="there is no folder"):
+        HadoopConf(tmp_path / "none", HA)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import pytest
 
-from headrace.errors import Unavailable
+from headrace.errors import CorruptTable, Unavailable
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
 CONTENT = random.Random(1).randbytes(21 << 20)
@@ -60,7 +60,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, 1 << 20, 21 << 20])
 def test_any_part(threads: ThreadPoolExecutor, size: int) -> None:
     content = CONTENT[:size]
-    file = RemoteFile(Opened(content), contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", Opened(content), contextlib.nullcontext, lambda: None, threads)
     assert file.size == size
     chance = random.Random(2)
     for _ in range(100):
@@ -70,7 +70,7 @@ def test_any_part(threads: ThreadPoolExecutor, size: int) -> None:
 
 def test_the_end_is_read_once(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT)
-    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", opened, contextlib.nullcontext, lambda: None, threads)
     for length in (8, 16_384, 65_536):
         assert file.read_at(len(CONTENT) - length, length) == CONTENT[-length:]
     assert opened.reads == [65_536]
@@ -78,7 +78,7 @@ def test_the_end_is_read_once(threads: ThreadPoolExecutor) -> None:
 
 def test_what_one_thread_has_opened_another_one_reads(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT)
-    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", opened, contextlib.nullcontext, lambda: None, threads)
     assert file.read_at(3, 10) == CONTENT[3:13]
     assert threads.submit(file.read_at, 13, 10).result() == CONTENT[13:23]
     assert opened.opens == 1
@@ -86,14 +86,14 @@ def test_what_one_thread_has_opened_another_one_reads(threads: ThreadPoolExecuto
 
 def test_a_small_file_is_read_once(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT[:500_000])
-    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", opened, contextlib.nullcontext, lambda: None, threads)
     assert file.read_at(400_000, 100_000) + file.read_at(0, 10) == CONTENT[400_000:500_000] + CONTENT[:10]
     assert opened.reads == [500_000]
 
 
 def test_what_is_large_is_read_in_pieces(threads: ThreadPoolExecutor) -> None:
     opened = Opened(CONTENT)
-    file = RemoteFile(opened, contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", opened, contextlib.nullcontext, lambda: None, threads)
     assert file.read_at(5, 20 << 20) == CONTENT[5 : (20 << 20) + 5]
     assert sorted(opened.reads) == [10 << 20] * 2
 
@@ -105,7 +105,7 @@ def test_a_piece_that_fails(threads: ThreadPoolExecutor) -> None:
                 raise OSError("away")
             return super().read(size)
 
-    file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", lambda: Failing(CONTENT), contextlib.nullcontext, lambda: None, threads)
     with pytest.raises(OSError, match="away"):
         file.read_at(0, 20 << 20)
 
@@ -126,10 +126,28 @@ def test_a_file_is_opened_anew_where_a_read_fails(threads: ThreadPoolExecutor) -
         opened.append(Failing(CONTENT))
         return opened[-1]
 
-    file = RemoteFile(again, contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", again, contextlib.nullcontext, lambda: None, threads)
     left[0] = 1
     assert file.read_at(3, 10) == CONTENT[3:13]
     assert len(opened) == 2
+
+
+def test_a_file_that_was_cut_short_is_named(threads: ThreadPoolExecutor) -> None:
+    class Ranged(io.BytesIO):
+        """Refuses what begins behind its end, as S3 does."""
+
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() >= len(self.getvalue()):
+                raise OSError("416 Range Not Satisfiable")
+            return super().read(size)
+
+    left = [CONTENT]
+    file = RemoteFile("s3://lake/f", lambda: Ranged(left[0]), contextlib.nullcontext, lambda: None, threads)
+    left[0] = CONTENT[:1000]
+    file._idle[0].truncate(1000)
+    for offset in (990, 2000):
+        with pytest.raises(CorruptTable, match=r"s3://lake/f was 22020096 bytes long, and is 1000 now"):
+            file.read_at(offset, 100)
 
 
 def test_what_another_thread_had_opened_is_not_read_after_a_failure(threads: ThreadPoolExecutor) -> None:
@@ -145,7 +163,7 @@ def test_what_another_thread_had_opened_is_not_read_after_a_failure(threads: Thr
             self.append(Gone(CONTENT))
 
     files: list[BinaryIO] = [Gone(CONTENT), io.BytesIO(CONTENT)]
-    file = RemoteFile(lambda: files.pop(0), contextlib.nullcontext, lambda: None, threads)
+    file = RemoteFile("f", lambda: files.pop(0), contextlib.nullcontext, lambda: None, threads)
     file._idle = Returned(file._idle)
     assert file.read_at(3, 10) == CONTENT[3:13]
 
@@ -156,13 +174,13 @@ def test_what_keeps_the_storage_away_is_told_instead(threads: ThreadPoolExecutor
             raise OSError("away")
 
     trouble = Unavailable("no NameNode answers")
-    file = RemoteFile(lambda: Failing(CONTENT), contextlib.nullcontext, lambda: trouble, threads)
+    file = RemoteFile("f", lambda: Failing(CONTENT), contextlib.nullcontext, lambda: trouble, threads)
     with pytest.raises(Unavailable, match="no NameNode"):
         file.read_at(3, 10)
 
 
 def test_each_thread_has_its_place(threads: ThreadPoolExecutor) -> None:
-    cursor = RemoteCursor(RemoteFile(Opened(CONTENT), contextlib.nullcontext, lambda: None, threads))
+    cursor = RemoteCursor(RemoteFile("f", Opened(CONTENT), contextlib.nullcontext, lambda: None, threads))
 
     def read(number: int) -> bool:
         chance = random.Random(number)

@@ -58,6 +58,9 @@ class _Told(msgspec.Struct):
 
 _TOLD = msgspec.json.Decoder(_Told)
 
+# What DuckDB's reader of Parquet raises where bytes make no sense is of no kind of its own, or not DuckDB's.
+_NO_KIND = ("", "Invalid")
+
 
 def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | None:
     """DuckDB's error as one of ours; what DuckDB said is in the details. None if the error is not DuckDB's.
@@ -82,6 +85,11 @@ def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | No
         if issubclass(raised, kind):
             first, *_ = told.exception_message.splitlines() or [""]
             return meant(message.format(first), details={"engine": told.exception_message})
+    if raised is duckdb.Error and told.exception_type in _NO_KIND:
+        return CorruptTable(
+            f"a file of the table seems damaged: {told.exception_message}",
+            details={"engine": told.exception_message},
+        )
     return InternalError(f"the query engine failed: {told.exception_message}")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from deltalake.exceptions import CommitFailedError
 
-from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown
+from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown, Unavailable
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
 from headrace.formats.delta_write import Write
@@ -52,7 +53,7 @@ def attempt(
     moved = (None if after is None else after.version) != before
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
-    raise translate(failure, log.table, is_readable=True) from failure
+    raise _told(log, failure) from failure
 
 
 def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, before: int) -> Commit | None:
@@ -65,5 +66,14 @@ def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, befor
         failure = error
     commit = log.commit_after(before, write.write_id)
     if commit is None and failure is not None and not isinstance(failure, CommitFailedError):
-        raise translate(failure, log.table, is_readable=True) from failure
+        raise _told(log, failure) from failure
     return commit
+
+
+def _told(log: DeltaLog, failure: Exception) -> HeadraceError:
+    """What stopped a write: of a file that is not as it was written, the wheel does not say so."""
+    translated = translate(failure, log.table, is_readable=True)
+    if isinstance(translated, Unavailable) and translated is not failure:
+        with contextlib.suppress(HeadraceError, OSError):
+            return log.damage() or translated
+    return translated

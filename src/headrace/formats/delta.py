@@ -27,6 +27,7 @@ from headrace.formats.delta_writer import DeltaWriter
 from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
 from headrace.model.definition import Commit
+from headrace.storage.files import lost
 from headrace.storage.folder import Folder
 
 _KEPT_SNAPSHOTS = 8
@@ -112,13 +113,28 @@ class DeltaLog:
     def whole_at(self, version: int) -> Snapshot:
         """As `at`, but that also a snapshot of which a file is gone is not found."""
         snapshot = self.at(version)
-        lost = self.folder.files.lost(snapshot.files["path"].to_pylist())
-        if lost is not None:
+        gone = lost(self.folder.files, snapshot.files["path"].to_pylist())
+        if gone is not None:
             raise SnapshotNotFound(
-                f"snapshot {version} is no longer whole: {lost} is missing",
+                f"snapshot {version} is no longer whole: {gone} is missing",
                 hint="a vacuum removes what only old snapshots need",
             )
         return snapshot
+
+    def damage(self) -> CorruptTable | None:
+        """What is wrong with the files of the newest snapshot: None where each is as long as the log says."""
+        snapshot = self.newest()
+        if snapshot is None:
+            return None
+        paths, sizes = (snapshot.files[name].to_pylist() for name in ("path", "size_bytes"))
+        for path, size, fact in zip(paths, sizes, self.folder.files.facts(paths), strict=True):
+            if fact is None or fact.size != size:
+                found = "not there" if fact is None else f"{fact.size} bytes long"
+                return CorruptTable(
+                    f"{path} is {found}, and was written with {size} bytes",
+                    hint="another program changed it: bring it back from a copy, or restore an earlier snapshot",
+                )
+        return None
 
     def changes(self, since: int, until: Snapshot, identity: tuple[str, ...]) -> Feed:
         """The changes after a snapshot, up to another. Raises SnapshotNotFound, Unsupported."""

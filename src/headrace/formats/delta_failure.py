@@ -5,8 +5,7 @@ from __future__ import annotations
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError, Unavailable
-from headrace.storage.failure import error_number, plain
-from headrace.storage.failure import failure as storage_failure
+from headrace.storage.failure import plain, refusal
 from headrace.storage.folder import Folder
 
 # A condition or a formula of the table that the wheel has looked at each row for.
@@ -21,10 +20,10 @@ def translate(error: Exception, table: Folder, *, is_readable: bool = False) -> 
     if trouble is not None:
         return trouble
     uri = table.shown
+    refused = refusal(uri, error)
+    if refused is not None:
+        return refused
     told = plain(error)
-    number = error_number(error)
-    if number is not None or isinstance(error, OSError):
-        return storage_failure(uri, told, number)
     if isinstance(error, CommitFailedError):
         return Conflict(f"the commit to {uri} was refused: {told}", hint="try again")
     if _UNFULFILLED in told:

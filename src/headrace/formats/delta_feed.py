@@ -18,6 +18,7 @@ from headrace.formats.delta_entry import data_path
 from headrace.formats.delta_write import UPDATED, WIDENED
 from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
+from headrace.storage.files import lost
 from headrace.storage.folder import Folder
 
 _ENABLED = "delta.enableChangeDataFeed"
@@ -96,10 +97,10 @@ def feed(
         ]
     )
     files = pa.Table.from_pylist(rows, schema)
-    lost = folder.files.lost(files["path"].to_pylist())
-    if lost is not None:
+    gone = lost(folder.files, files["path"].to_pylist())
+    if gone is not None:
         raise SnapshotNotFound(
-            f"changes since snapshot {since} are no longer there: {lost} is missing",
+            f"changes since snapshot {since} are no longer there: {gone} is missing",
             hint="read changes since a later snapshot; a vacuum removes old ones",
         )
     return Feed(

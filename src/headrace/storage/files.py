@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -55,13 +55,18 @@ class Files(Protocol):
         """As `open`; mapped into memory where that can be."""
         ...
 
-    def lost(self, paths: Sequence[str]) -> str | None:
-        """The first of these files that is not there; None if all are."""
+    def facts(self, paths: Sequence[str]) -> Iterator[Fact | None]:
+        """As `fact`, of many files."""
         ...
 
     def trouble(self) -> HeadraceError | None:
         """Why the storage is out of reach, where that is known better than by what a call raised; told once."""
         ...
+
+
+def lost(files: Files, paths: Sequence[str]) -> str | None:
+    """The first of these files that is not there; None if all are."""
+    return next((path for path, fact in zip(paths, files.facts(paths), strict=True) if fact is None), None)
 
 
 class LocalFiles:
@@ -90,8 +95,8 @@ class LocalFiles:
     def view(self, path: str) -> pa.NativeFile:
         return pa.memory_map(path)
 
-    def lost(self, paths: Sequence[str]) -> str | None:
-        return next((path for path in paths if not os.path.exists(path)), None)
+    def facts(self, paths: Sequence[str]) -> Iterator[Fact | None]:
+        return map(self.fact, paths)
 
     def trouble(self) -> None:
         return None

@@ -113,7 +113,14 @@ def reach(
             "name the folder of hdfs-site.xml in HADOOP_CONF_DIR, or write host:port"
         )
     name = authority.rpartition(":")[0] or authority
-    return Place(shown, f"hdfs://{name}", _through(tunnel.port, name, options), trouble, tunnel.close, True)
+    return Place(
+        shown,
+        f"hdfs://{name}",
+        _through(tunnel.port, name, options),
+        trouble=trouble,
+        close=tunnel.close,
+        has_folders=True,
+    )
 
 
 def check_tls(scheme: str, tls: TLS | None) -> None:

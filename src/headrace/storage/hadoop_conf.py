@@ -24,12 +24,14 @@ class HadoopConf:
         given: settings that go before those of the files.
 
     Raises:
-        InvalidArgument: a file cannot be read.
+        InvalidArgument: the folder is not there, or a file in it cannot be read.
     """
 
     def __init__(self, folder: Path | None, given: Mapping[str, str]) -> None:
         self._settings: dict[str, str] = {}
         if folder is not None:
+            if not folder.is_dir():
+                raise InvalidArgument(f"there is no folder {folder}, which is to have Hadoop's configuration")
             for name in _FILES:
                 self._settings |= _read(folder / name)
         self._settings |= given

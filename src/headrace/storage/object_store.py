@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from headrace.config import allows_http
+from headrace.config import allows_http, has_amazon_keys
 from headrace.errors import InvalidArgument
 from headrace.storage.place import Place
 
@@ -18,6 +18,11 @@ _ENDPOINTS = (
     "endpoint_url",
 )
 _ALLOWS_HTTP = ("aws_allow_http", "allow_http")
+_KEYS = ("aws_access_key_id", "access_key_id", "aws_skip_signature", "skip_signature")
+_WITHOUT_KEYS = (
+    "AWS_ACCESS_KEY_ID is not set, so that keys are asked of this machine's role: name keys, or set "
+    "AWS_SKIP_SIGNATURE=true for a bucket that is open to all"
+)
 
 
 def bucket(uri: str, options: Mapping[str, str]) -> Place:
@@ -33,7 +38,8 @@ def bucket(uri: str, options: Mapping[str, str]) -> Place:
         if key.lower() in _ENDPOINTS:
             _check_endpoint(key, value, options)
     root = f"{parts.scheme}://{parts.netloc}"
-    return Place(root, root, dict(options))
+    has_keys = any(key.lower() in _KEYS for key in options) or has_amazon_keys()
+    return Place(root, root, dict(options), None if parts.scheme != "s3" or has_keys else _WITHOUT_KEYS)
 
 
 def _check_endpoint(key: str, value: str, options: Mapping[str, str]) -> None:

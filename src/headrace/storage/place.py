@@ -20,6 +20,7 @@ class Place:
         shown: its URI as its users write it, without a path: `hopsfs://prod`.
         uri: the one that the Delta library is given.
         options: what the Delta library is told beside it.
+        hint: what to do where it is out of reach.
         trouble: what keeps it from being reached, where that has shown itself.
         close: lets go of what is open to reach it.
         has_folders: folders are there also when nothing is in them.
@@ -28,6 +29,7 @@ class Place:
     shown: str
     uri: str
     options: Mapping[str, str] = dataclasses.field(repr=False)
+    hint: str | None = None
     trouble: Callable[[], HeadraceError | None] = _nothing
     close: Callable[[], None] = _nothing
     has_folders: bool = False

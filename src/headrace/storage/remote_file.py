@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import BinaryIO
 
-from headrace.errors import HeadraceError
+from headrace.errors import CorruptTable, HeadraceError
 
 # What a reader of Parquet asks for first, and again with each statement; small files are kept whole.
 _TAIL_BYTES = 64 << 10
@@ -25,6 +25,7 @@ class RemoteFile:
     """A file that does not change, read by any number of threads.
 
     Args:
+        shown: its path, for people.
         opened: opens it as the Delta library gives it: for one thread at a time.
         reached: within, its errors become ours.
         trouble: what keeps all of the storage from being reached.
@@ -33,11 +34,13 @@ class RemoteFile:
 
     def __init__(
         self,
+        shown: str,
         opened: Callable[[], BinaryIO],
         reached: Callable[[], AbstractContextManager[None]],
         trouble: Callable[[], HeadraceError | None],
         threads: Executor,
     ) -> None:
+        self._shown = shown
         self._opened = opened
         self._reached = reached
         self._trouble = trouble
@@ -76,13 +79,25 @@ class RemoteFile:
             # The machine that it was read from may be gone: opened anew, it is read from others. What other threads
             # have opened may be of that machine, too.
             self._idle.clear()
-            return self._read(self._opened(), offset, size)
+            return self._read(self._whole(self._opened()), offset, size)
 
     def _read(self, raw: BinaryIO, offset: int, size: int) -> bytes:
         raw.seek(offset)
         found = raw.read(size)
+        if len(found) < size:
+            self._whole(raw)
         self._idle.append(raw)
         return found
+
+    def _whole(self, raw: BinaryIO) -> BinaryIO:
+        """Raises CorruptTable for a file that has another length by now."""
+        found = raw.seek(0, io.SEEK_END)
+        if found != self.size:
+            raise CorruptTable(
+                f"{self._shown} was {self.size} bytes long, and is {found} now",
+                hint="another program changed it: bring it back from a copy, or restore an earlier snapshot",
+            )
+        return raw
 
     def _take(self) -> BinaryIO:
         """One that no other thread uses: to open one more asks the storage for it."""

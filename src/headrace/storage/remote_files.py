@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +12,8 @@ import pyarrow as pa
 from deltalake._internal import DeltaFileSystemHandler
 from pyarrow.fs import FileInfo, FileType
 
-from headrace.errors import HeadraceError, InvalidArgument
-from headrace.storage.failure import error_number, failure, plain
+from headrace.errors import HeadraceError, InvalidArgument, Unavailable
+from headrace.storage.failure import plain, refusal
 from headrace.storage.files import Fact
 from headrace.storage.place import Place
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
@@ -68,15 +67,15 @@ class RemoteFiles:
     def file(self, path: str) -> RemoteFile:
         within = self._within(path)
         return RemoteFile(
+            f"{self.place.shown}/{within}",
             lambda: self._answering(within).open_input_file(within),
             self._reached,
             self.trouble,
             self._threads,
         )
 
-    def lost(self, paths: Sequence[str]) -> str | None:
-        found = zip(paths, self._threads.map(self.fact, paths), strict=True)
-        return next((path for path, fact in found if fact is None), None)
+    def facts(self, paths: Sequence[str]) -> Iterator[Fact | None]:
+        return self._threads.map(self.fact, paths)
 
     def trouble(self) -> HeadraceError | None:
         return self.place.trouble()
@@ -129,8 +128,10 @@ class RemoteFiles:
         except FileNotFoundError:
             raise
         except OSError as error:
-            number = errno.EACCES if isinstance(error, PermissionError) else error_number(error)
-            raise self.trouble() or failure(self.place.shown, plain(error), number) from error
+            failed = self.trouble() or refusal(self.place.shown, error)
+            if isinstance(failed, Unavailable) and failed.hint is None:
+                failed.hint = self.place.hint
+            raise failed or error from error
 
     def _within(self, path: str) -> str:
         if not path.startswith(f"{self.place.uri}/"):
