@@ -8,6 +8,8 @@ use std::io::{Read, Write};
 use std::net::SocketAddr;
 #[cfg(target_os = "linux")]
 use std::net::{Ipv4Addr, SocketAddrV4};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use socket2::{Domain, Protocol, Socket, Type};
@@ -34,6 +36,7 @@ fn diagnosed(own: SocketAddrV4, other: SocketAddrV4) -> io::Result<u32> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const NLM_F_REQUEST: u16 = 1;
     const REQUEST_BYTES: u32 = 72;
+    const ANSWER: Duration = Duration::from_secs(1);
     /// After the header: family and state, the addresses, two queues, a timer, and a user.
     const INODE: std::ops::Range<usize> = 84..88;
 
@@ -59,6 +62,7 @@ fn diagnosed(own: SocketAddrV4, other: SocketAddrV4) -> io::Result<u32> {
         Type::DGRAM,
         Some(Protocol::from(NETLINK_SOCK_DIAG)),
     )?;
+    kernel.set_read_timeout(Some(ANSWER))?;
     kernel.write_all(&request)?;
     let mut answer = [0; 512];
     let length = kernel.read(&mut answer)?;

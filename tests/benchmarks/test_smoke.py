@@ -32,11 +32,12 @@ SHARES = [
     ["tunnel-10k", "tunnel-100k", "tunnel-1m", "tunnel-6m"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
+_SECONDS = 800
 
 
 def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=_SECONDS)
 
 
 def read_report(path: Path) -> dict[str, Any]:
