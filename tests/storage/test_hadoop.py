@@ -16,8 +16,12 @@ pytestmark = pytest.mark.slow  # the tunnel is not built for the others
 def test_how_long_a_namenode_is_waited_for() -> None:
     begun = time.monotonic()
     options = {"headrace.hdfs.outage_timeout": "0.5", "headrace.hdfs.connect_timeout": "0.2"}
-    with pytest.raises(hr.Unavailable), storage_options("hdfs://127.0.0.1:1", options=options) as told:
+    with (
+        pytest.raises(hr.Unavailable) as raised,
+        storage_options("hdfs://127.0.0.1:1", options=options) as told,
+    ):
         DeltaTable("hdfs://127.0.0.1/t", storage_options=told)
+    assert "headrace doctor hdfs hdfs://127.0.0.1:1/" in (raised.value.hint or "")
     assert not [key for key in told if key.startswith("headrace.")]
     assert time.monotonic() - begun < 20
 

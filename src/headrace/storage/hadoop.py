@@ -106,7 +106,7 @@ def reach(
         return Unavailable(f"{shown} cannot be reached: {failure}", hint=hint)
 
     authority = urlsplit(shown).netloc
-    hint = None
+    hint = f"headrace doctor {urlsplit(shown).scheme} {shown}/ looks for the cause"
     if [host.rpartition(":")[0] for host in namenodes] == [authority]:
         hint = (
             f"{authority} is taken for a host, since the configuration has no such nameservice: "
