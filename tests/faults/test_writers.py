@@ -106,7 +106,7 @@ def test_upserts_of_the_same_keys(there: Place) -> None:
 def test_upserts_beside_compactions_held_by_postgresql(there: Place, postgres_database: str) -> None:
     """The registry's advisory locks keep compactions and others apart, over machines too."""
     check_upserts(
-        made(dataclasses.replace(there, registry=postgres_database)),
+        made(dataclasses.replace(there, uri=f"{there.uri}-held", registry=postgres_database)),
         (acts.compactions, (3,)),
         (acts.compactions, (3,)),
     )
