@@ -90,6 +90,7 @@ def left(hdfs: Hdfs) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     return done.stdout.split()
 

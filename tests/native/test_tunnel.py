@@ -80,7 +80,9 @@ def test_close_ends_what_is_open_at_once(namenode: Start, tunnel: Open) -> None:
     opened = tunnel(node, answer_timeout=60.0, outage_timeout=60.0)
     with Client(opened.port) as waits, Client(opened.port) as idles:
         waits.ask("create")
+        deadline = time.monotonic() + 30
         while not node.requests:
+            assert time.monotonic() < deadline
             time.sleep(0.01)
         begun = time.monotonic()
         opened.close()

@@ -76,7 +76,11 @@ class Daemon:
     def freeze(self) -> None:
         """It keeps its sockets and answers nothing, until `thaw`."""
         os.kill(self.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+        deadline = time.monotonic() + STOP_SECONDS
+        while os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is None:
+            if not self.running or time.monotonic() > deadline:
+                raise RuntimeError(f"{self.log.stem} does not stop (running: {self.running})")
+            time.sleep(0.001)
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

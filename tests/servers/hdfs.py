@@ -61,6 +61,9 @@ _DEFAULTS = {
 }
 
 
+_PROGRAM_SECONDS = 300
+
+
 class NameNode(Daemon):
     """Its RPC is at `address`."""
 
@@ -234,7 +237,7 @@ class Hdfs:
             shutil.copytree(first.data, other.data)
 
     def _run(self, *arguments: str) -> None:
-        done = subprocess.run(self.java(*arguments), capture_output=True, text=True)
+        done = subprocess.run(self.java(*arguments), capture_output=True, text=True, timeout=_PROGRAM_SECONDS)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stderr[-5000:]}")
 
