@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headrace.errors import CorruptTable
-from headrace.formats.attempt import attempt
+from headrace.formats.attempt import attempt, attempt_compaction
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
 from headrace.model.write_key import passing_key
@@ -158,3 +158,30 @@ def test_a_write_whose_entry_lost_its_text_is_not_done_again(log, tmp_path):
     (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").write_text("")
     with pytest.raises(CorruptTable, match="is empty"):
         log.committed(WriteId("k1", "insert"))
+
+
+def test_of_two_compactions_of_the_same_files_the_later_one_is_undone(log, tmp_path, monkeypatch):
+    """As where a lock was lost that keeps them apart."""
+    for name in "abc":
+        append(log, name)
+    other = DeltaLog(Folder.local(str(tmp_path / "t")))
+    base, come = type(log.writer)._base, []
+
+    def late(writer, write, **how):
+        table = base(writer, write, **how)
+        if not come:
+            come.append(None)
+            come[0] = compaction(other)
+        return table
+
+    monkeypatch.setattr(type(log.writer), "_base", late)
+    assert compaction(log) is None
+    assert come[0].operation == "OPTIMIZE"
+    assert log.newest().rows == 6
+    assert [commit.operation for commit in log.history(2)] == ["RESTORE", "OPTIMIZE"]
+    assert compaction(log).operation == "NONE"
+
+
+def compaction(log):
+    write = Write(WriteId(passing_key(), "compact"), ("id",), None)
+    return attempt_compaction(log, (), write, log.newest().version)

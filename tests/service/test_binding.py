@@ -13,7 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace.registry.registry import KnownStore, Registry
-from headrace.storage.mark import MARK
+from headrace.storage.mark import Mark, Marks
 from postgres import postgres_database, postgres_url
 from servers.s3 import S3
 
@@ -79,23 +79,55 @@ def test_a_root_has_one_registry(roots: tuple[str, str], registry: str, tmp_path
     assert groups(lake, registry) == groups(sea, f"sqlite:///{mistyped}") == ["g"]
 
 
-def test_a_root_that_was_mistyped_can_be_put_right(roots: tuple[str, str], registry: str) -> None:
-    mistyped, lake = roots
-    assert groups(mistyped, registry) == []
-    fill(lake, registry)
+def test_a_registry_is_of_its_root_before_anything_is_registered(
+    roots: tuple[str, str], registry: str
+) -> None:
+    lake, sea = roots
+    with hr.connect(lake, registry=registry) as store:
+        with pytest.raises(hr.InvalidArgument, match="not at"):
+            hr.connect(sea, registry=registry)
+        store.create_feature_group("g", primary_key=["id"], schema=SCHEMA)
     assert groups(lake, registry) == ["g"]
-    with pytest.raises(hr.Unavailable, match="or that of another store"):
-        hr.connect(mistyped, registry=registry)
+
+
+def test_of_two_registries_that_come_at_once_one_is_taken(
+    roots: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have seen a root without a mark."""
+    lake, _ = roots
+    urls = [f"sqlite:///{tmp_path / name}.db" for name in ("one", "other")]
+    come: list[Exception | None] = []
+
+    def connected(url: str) -> Exception | None:
+        try:
+            hr.connect(lake, registry=url).close()
+        except hr.InvalidArgument as error:
+            return error
+        return None
+
+    add = Marks.add
+
+    def late(marks: Marks, mark: Mark) -> None:
+        if not come:
+            come.append(None)
+            come[0] = connected(urls[1])
+        add(marks, mark)
+
+    monkeypatch.setattr(Marks, "add", late)
+    come.append(connected(urls[0]))
+    monkeypatch.setattr(Marks, "add", add)
+    assert sum(each is None for each in come) == 1
+    assert [connected(url) is None for url in urls] == [each is None for each in reversed(come)]
 
 
 def test_what_was_ended_between_the_two_goes_on(roots: tuple[str, str], registry: str) -> None:
     lake, _ = roots
     opened = Registry.open(registry)
-    opened.set_store(KnownStore("abc", lake))
+    opened.set_store(KnownStore("ab" * 16, lake))
     opened.close()
     fill(lake, registry)
     opened = Registry.open(registry)
-    assert opened.store() == KnownStore("abc", lake)
+    assert opened.store() == KnownStore("ab" * 16, lake)
     opened.close()
     assert groups(lake, registry) == ["g"]
 
@@ -110,9 +142,10 @@ def test_who_comes_first_does_not_matter(roots: tuple[str, str], registry: str) 
 def test_a_registry_from_before_marks_is_taken(tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     fill(lake)
-    (tmp_path / "lake" / MARK).unlink()
+    (mark,) = (tmp_path / "lake" / ".headrace").glob("store-*.json")
+    mark.unlink()
     assert groups(lake) == ["g"]
-    assert (tmp_path / "lake" / MARK).exists()
+    assert mark.exists()
 
 
 def test_a_store_that_was_moved_is_the_same(tmp_path: Path) -> None:
@@ -158,10 +191,13 @@ def test_a_registry_in_the_folder_is_not_passed_by(tmp_path: Path) -> None:
         hr.connect(tmp_path / "lake", registry=f"sqlite:///{tmp_path / 'other.db'}")
 
 
-@pytest.mark.parametrize("left", [b"", b"{}", b"\xff"])
+@pytest.mark.parametrize("left", [b"", b"{}", b"\xff", b'{"store":"a","registry":"\\u001b[31m"}'])
 def test_a_mark_that_cannot_be_read_is_named(tmp_path: Path, left: bytes) -> None:
-    lake = tmp_path / "lake"
-    fill(str(lake))
-    (lake / MARK).write_bytes(left)
-    with pytest.raises(hr.CorruptTable, match=r"store\.json does not say which store this is"):
+    """Its name is enough for who names the right registry."""
+    lake, url = str(tmp_path / "lake"), f"sqlite:///{tmp_path / 'registry.db'}"
+    fill(lake, url)
+    (mark,) = (tmp_path / "lake" / ".headrace").glob("store-*.json")
+    mark.write_bytes(left)
+    assert groups(lake, url) == ["g"]
+    with pytest.raises(hr.CorruptTable, match=mark.name):
         hr.connect(lake)

@@ -10,8 +10,9 @@ from deltalake.exceptions import CommitFailedError
 from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown, Unavailable
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
-from headrace.formats.delta_write import Write
+from headrace.formats.delta_write import Write, WriteId
 from headrace.model.definition import Commit, nothing
+from headrace.model.write_key import passing_key
 
 
 def attempt(
@@ -57,7 +58,11 @@ def attempt(
 
 
 def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, before: int) -> Commit | None:
-    """As `attempt`, for a compaction: its name is in its entry alone, and it may find nothing to do."""
+    """As `attempt`, for a compaction: its name is in its entry alone, and it may find nothing to do.
+
+    Of two that read the same files the wheel lets each commit, and rows are there twice. Locks keep them apart, which
+    may be lost on the way, as with the connection of a registry: so the later one looks, and is undone.
+    """
     failure: Exception | None = None
     try:
         if not log.writer.compact(zorder, write):
@@ -67,7 +72,32 @@ def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, befor
     commit = log.commit_after(before, write.write_id)
     if commit is None and failure is not None and not isinstance(failure, CommitFailedError):
         raise _told(log, failure) from failure
+    if commit is not None and _is_doubled(log, before, commit.snapshot):
+        _undo(log, commit.snapshot, write)
+        return None
     return commit
+
+
+def _is_doubled(log: DeltaLog, before: int, version: int) -> bool:
+    """Whether a file that this commit has replaced had been replaced by another one already."""
+    others = range(before + 1, version)
+    if not others:
+        return False
+    own = log.folder.removed(version)
+    return any(own & log.folder.removed(other) for other in others)
+
+
+def _undo(log: DeltaLog, version: int, write: Write) -> None:
+    old = log.at(version - 1)
+    name = WriteId(passing_key(), write.write_id.call)
+    try:
+        log.writer.restore(old.version, Write(name, write.keys, unique=old.unique, base=version))
+    except Exception as error:
+        raise CorruptTable(
+            f"rows of {log.table.shown} are there twice since snapshot {version}: two compactions ran at once, "
+            "and the later one could not be undone",
+            hint=f"restore snapshot {old.version}, and write again what was written since",
+        ) from error
 
 
 def _told(log: DeltaLog, failure: Exception) -> HeadraceError:

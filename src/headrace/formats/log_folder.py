@@ -24,6 +24,17 @@ class _Checkpoint(msgspec.Struct):
 _CHECKPOINT = msgspec.json.Decoder(_Checkpoint)
 
 
+class _File(msgspec.Struct):
+    path: str
+
+
+class _Action(msgspec.Struct):
+    remove: _File | None = None
+
+
+_ACTION = msgspec.json.Decoder(_Action)
+
+
 class LogFolder:
     """That of the table in a folder."""
 
@@ -34,6 +45,11 @@ class LogFolder:
     def entry(self, version: int) -> bytes:
         """What a commit says. Raises FileNotFoundError."""
         return self.files.read(self._path(_name(version)))
+
+    def removed(self, version: int) -> set[str]:
+        """The files that a commit has removed, or given other rows. Raises FileNotFoundError."""
+        actions = map(_ACTION.decode, self.entry(version).splitlines())
+        return {action.remove.path for action in actions if action.remove is not None}
 
     def has_entries(self) -> bool:
         """Whether anything was ever committed. Raises OSError where that is not to be seen."""

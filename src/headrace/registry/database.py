@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url
 from sqlalchemy.engine import URL
@@ -72,18 +73,23 @@ class Database:
     @property
     def is_there(self) -> bool:
         """False for a file that is not; of a server only an answer tells."""
-        return not self.is_sqlite or self._file.startswith("file:") or os.path.exists(self._file)
+        return not self.is_sqlite or os.path.exists(self._file)
 
     @property
     def _file(self) -> str:
-        return self.url.database or ""
+        return sqlite_file(self.url)
 
     def _connect(self) -> Engine:
         common: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
         if not self.is_sqlite:
-            defaults = {} if "connect_timeout" in self.url.query else {"connect_timeout": _CONNECT_SECONDS}
-            return create_engine(self.url, connect_args=defaults, pool_pre_ping=True, **common)
-        engine = create_engine(self.url, connect_args={"timeout": self._patience}, **common)
+            arguments = connect_arguments(self.url)
+            return create_engine(self.url, connect_args=arguments, pool_pre_ping=True, **common)
+        try:
+            engine = create_engine(self.url, connect_args={"timeout": self._patience}, **common)
+        except ValueError as error:
+            raise InvalidArgument(
+                f"the registry's URL has an option that SQLite does not take: {error}"
+            ) from None
         event.listen(engine, "connect", _enforce_foreign_keys)
         return engine
 
@@ -170,6 +176,17 @@ class Database:
 
     def close(self) -> None:
         self._engine.dispose()
+
+
+def connect_arguments(url: URL) -> dict[str, Any]:
+    """What the driver of PostgreSQL is told beside the URL."""
+    return {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+
+
+def sqlite_file(url: URL) -> str:
+    """The file, which SQLite may be told as a URI, too."""
+    name = url.database or ""
+    return unquote(urlsplit(name).path) if name.startswith("file:") else name
 
 
 def read_url(text: str) -> URL:

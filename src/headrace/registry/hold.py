@@ -14,9 +14,12 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from headrace.registry.database import read_url
+from headrace.registry.database import connect_arguments, read_url, sqlite_file
 from headrace.registry.failure import translated
 from headrace.storage.failure import stored
+
+# The session is idle as long as it holds, and waits for as long as others do, whatever the server's defaults.
+_KEPT = "-c idle_session_timeout=0 -c statement_timeout=0 -c lock_timeout=0"
 
 
 class RegistryHold:
@@ -45,7 +48,7 @@ def _held(url: URL, names: Iterable[str], alone: bool) -> Iterator[None]:
         yield
     elif url.get_backend_name() == "sqlite":
         # By one name of the database, which links may have several of.
-        with _by_files(Path(f"{os.path.realpath(str(url.database))}.held"), wanted, alone):
+        with _by_files(Path(f"{os.path.realpath(sqlite_file(url))}.held"), wanted, alone):
             yield
     else:
         with _by_session(url, wanted, alone):
@@ -61,13 +64,16 @@ def _by_files(folder: Path, names: list[str], alone: bool) -> Iterator[None]:
                 folder.mkdir(exist_ok=True)
                 file = holds.enter_context((folder / f"{_number(name):016x}").open("ab"))
                 fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+                # A process that was forked meanwhile has the file open, too, and would go on holding it.
+                holds.callback(fcntl.flock, file, fcntl.LOCK_UN)
         yield
 
 
 @contextlib.contextmanager
 def _by_session(url: URL, names: list[str], alone: bool) -> Iterator[None]:
     """By a connection of its own, since it may be held for long."""
-    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    arguments = {**connect_arguments(url), "options": _KEPT}
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=arguments)
     lock = "pg_advisory_lock" if alone else "pg_advisory_lock_shared"
     with contextlib.ExitStack() as session:
         with translated(url):

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 import msgspec
-from sqlalchemy import Connection, Table, delete, exists, insert, select
+from sqlalchemy import Connection, Table, insert, select
 
 from headrace.errors import Conflict, InvalidArgument, NotFound
 from headrace.model.dataset import DatasetDefinition, dataset_reference
@@ -93,16 +93,7 @@ class Registry:
 
     def set_store(self, known: KnownStore) -> None:
         with self._database.writing() as connection:
-            connection.execute(delete(store))
             connection.execute(insert(store).values(dataclasses.asdict(known)))
-
-    def is_unused(self) -> bool:
-        """Whether nothing was ever registered."""
-        with self._database.reading() as connection:
-            return not any(
-                connection.scalar(select(exists().select_from(kind.names)))
-                for kind in (GROUPS, VIEWS, DATASETS)
-            )
 
     def close(self) -> None:
         self._database.close()

@@ -11,7 +11,7 @@ from headrace.registry.failure import address
 from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import KnownStore, Registry
 from headrace.storage.base import Storage
-from headrace.storage.mark import MARK, Mark
+from headrace.storage.mark import MARKS, Mark, Marks
 
 
 def open_registry(config: StoreConfig, storage: Storage) -> Registry:
@@ -19,43 +19,47 @@ def open_registry(config: StoreConfig, storage: Storage) -> Registry:
 
     Raises:
         InvalidArgument: it is the registry of another store, or the root's is another.
-        Unavailable: it is lost. What `Registry.open` and `Storage.mark` raise.
+        Unavailable: it is lost. What `Registry.open` and `Storage` raise.
     """
-    mark = storage.mark()
-    if mark is None:
-        registry = Registry.open(config.registry)
-    else:
-        found = Registry.find(config.registry)
-        if found is None:
-            raise _strangers(config, mark)
-        registry = found
+    marked = storage.marks.stores()
+    registry = Registry.find(config.registry) if marked else Registry.open(config.registry)
+    if registry is None:
+        raise _strangers(config, storage.marks.read(marked[0]))
     try:
         known = registry.store()
-        if mark is None or known is None or known.id != mark.store:
+        if known is None or marked != [known.id]:
             # One at a time. Whatever ends between the two, the next one goes on.
-            with RegistryHold(config.registry)([MARK], alone=True):
-                _introduce(config, storage, registry)
+            with RegistryHold(config.registry)([MARKS], alone=True):
+                _introduce(config, storage.marks, registry)
     except BaseException:
         registry.close()
         raise
     return registry
 
 
-def _introduce(config: StoreConfig, storage: Storage, registry: Registry) -> None:
-    mark, known = storage.mark(), registry.store()
-    if mark is not None:
-        if known is None or known.id != mark.store:
-            raise _strangers(config, mark)
-        return
-    if known is None or known.root != config.root:
-        if known is not None and not registry.is_unused():
-            raise InvalidArgument(
-                f"the registry at {registry.address} is that of the store at {known.root}, not at {config.root}",
-                hint=f"give each store a registry of its own; when you move one, take its {MARK} along",
-            )
+def _introduce(config: StoreConfig, marks: Marks, registry: Registry) -> None:
+    marked, known = marks.stores(), registry.store()
+    if not marked:
+        known = _claim(config, marks, registry, known)
+        marked = marks.stores()
+        if marked != [known.id]:
+            marks.remove(known.id)
+    for store in marked:
+        if known is None or store != known.id:
+            raise _strangers(config, marks.read(store))
+
+
+def _claim(config: StoreConfig, marks: Marks, registry: Registry, known: KnownStore | None) -> KnownStore:
+    if known is None:
         known = KnownStore(uuid.uuid4().hex, config.root)
         registry.set_store(known)
-    storage.put_mark(Mark(known.id, _mentioned(config)))
+    elif known.root != config.root:
+        raise InvalidArgument(
+            f"the registry at {registry.address} is that of the store at {known.root}, not at {config.root}",
+            hint=f"give each store a registry of its own; when you move one, take its {MARKS} along",
+        )
+    marks.add(Mark(known.id, _mentioned(config)))
+    return known
 
 
 def _strangers(config: StoreConfig, mark: Mark) -> HeadraceError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from headrace.storage.files import Files
 from headrace.storage.folder import Folder
-from headrace.storage.mark import Mark
+from headrace.storage.mark import Marks
 from headrace.storage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -48,12 +48,9 @@ class Storage(Protocol):
     @property
     def work(self) -> Workspace: ...
 
-    def mark(self) -> Mark | None:
-        """What the root says of the store in it; None where it was not told."""
-        ...
-
-    def put_mark(self, mark: Mark) -> None:
-        """Tell the root. For one caller at a time."""
+    @property
+    def marks(self) -> Marks:
+        """What the root says of the store in it."""
         ...
 
     def folder(self, location: str) -> Folder: ...

@@ -15,7 +15,7 @@ from headrace.storage.base import Hold
 from headrace.storage.failure import stored
 from headrace.storage.files import LocalFiles
 from headrace.storage.folder import Folder
-from headrace.storage.mark import MARK, Mark, read_mark
+from headrace.storage.mark import Marks
 from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
 
@@ -33,19 +33,17 @@ class LocalStorage:
     def files(self) -> LocalFiles:
         return LocalFiles()
 
-    def mark(self) -> Mark | None:
-        path = self.root / MARK
-        with stored(str(path)), contextlib.suppress(FileNotFoundError):
-            return read_mark(path.read_bytes(), str(path))
-        return None
+    @property
+    def marks(self) -> Marks:
+        def put(data: bytes, path: str) -> None:
+            draft = self.work.new_path()
+            with stored(path):
+                draft.write_bytes(data)
+                _sync(draft)
+                draft.rename(path)
+                _sync(Path(path).parent)
 
-    def put_mark(self, mark: Mark) -> None:
-        path, draft = self.root / MARK, self.work.new_path()
-        with stored(str(path)):
-            draft.write_bytes(mark.encode())
-            _sync(draft)
-            draft.rename(path)
-            _sync(path.parent)
+        return Marks(str(self.root / ".headrace"), self.files, put, os.remove)
 
     def folder(self, location: str) -> Folder:
         if is_remote(location):
@@ -114,6 +112,8 @@ class LocalStorage:
                         continue
                     holds.callback(os.close, folder)
                     fcntl.flock(folder, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+                    # A process that was forked meanwhile has the folder open, too, and would go on holding it.
+                    holds.callback(fcntl.flock, folder, fcntl.LOCK_UN)
             yield
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, InvalidArgument
 from headrace.storage.base import Hold
 from headrace.storage.failure import stored
 from headrace.storage.folder import Folder
-from headrace.storage.mark import MARK, Mark, read_mark
+from headrace.storage.mark import Marks
 from headrace.storage.places import Places
 from headrace.storage.workspace import Workspace
 
@@ -36,17 +36,15 @@ class RemoteStorage:
         self._hold = hold
         self.work = Workspace(work)
 
-    def mark(self) -> Mark | None:
-        path = self._under_root(MARK)
-        with contextlib.suppress(FileNotFoundError):
-            return read_mark(self.files.read(path.uri), path.shown)
-        return None
+    @property
+    def marks(self) -> Marks:
+        def put(data: bytes, path: str) -> None:
+            draft = self.work.new_path()
+            with stored(str(draft)):
+                draft.write_bytes(data)
+            self.files.put(draft, path)
 
-    def put_mark(self, mark: Mark) -> None:
-        draft = self.work.new_path()
-        with stored(str(draft)):
-            draft.write_bytes(mark.encode())
-        self.files.put(draft, self._under_root(MARK).uri)
+        return Marks(self._under_root(".headrace").uri, self.files, put, self.files.remove_file)
 
     def folder(self, location: str) -> Folder:
         return self.places.folder(location) if is_remote(location) else self._under_root(location)

@@ -83,11 +83,20 @@ class RemoteFiles:
     def put(self, source: Path, path: str) -> None:
         """Write a file of this machine to where none is."""
         within = self._within(path)
-        with self._reached(), source.open("rb", buffering=0) as file:
-            sink = self._answering(within).open_output_stream(within)
-            while piece := file.read(_PIECE_BYTES):
-                sink.write(piece)
-            sink.close()
+        with source.open("rb", buffering=0) as file:
+            try:
+                with self._reached():
+                    sink = self._answering(within).open_output_stream(within)
+                    while piece := file.read(_PIECE_BYTES):
+                        sink.write(piece)
+                    sink.close()
+            except FileNotFoundError as error:  # the bucket
+                raise refusal(self.place.shown, error) or error from error
+
+    def remove_file(self, path: str) -> None:
+        within = self._within(path)
+        with self._reached():
+            self._answering(within).delete_file(within)
 
     def remove(self, folder: str) -> None:
         """Remove a folder and all that is in it; no error if it is not there."""
