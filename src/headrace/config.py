@@ -115,7 +115,7 @@ class StoreConfig:
     """
 
     root: str
-    registry: str
+    registry: str = dataclasses.field(repr=False)
     work: Path
     memory_limit: str | None = None
     threads: int | None = None
@@ -215,18 +215,15 @@ def hadoop_conf_dir() -> Path | None:
     return Path(folder) if folder else None
 
 
-def allows_http() -> bool:
-    """Whether the environment says something of servers of S3 without TLS."""
-    return "AWS_ALLOW_HTTP" in os.environ
-
-
-def has_amazon_keys() -> bool:
-    """Whether the environment names keys of S3."""
-    return "AWS_ACCESS_KEY_ID" in os.environ
+def amazon_settings() -> dict[str, str]:
+    """What the environment tells the Delta library of S3."""
+    return {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
 
 
 def given_uri(text: str) -> str:
     """A URI of a folder in a storage, in the one form of all that mean it. Raises InvalidArgument."""
+    if not text.isprintable():
+        raise InvalidArgument(f"{text!r} holds a character that cannot be printed")
     given, _, rest = text.partition("://")
     scheme, rest = _ALIASES.get(given.lower(), given.lower()), rest.rstrip("/")
     authority, *parts = rest.split("/")
@@ -263,13 +260,6 @@ def _checked_options(options: object) -> tuple[tuple[str, str], ...]:
         if by_name.setdefault(key.lower(), key) != key:
             raise InvalidArgument(
                 f"storage_options has {by_name[key.lower()]!r} and {key!r}: which is meant?"
-            )
-    for key, value in options.items():
-        # They go into headers. Other keys may be of several lines, as those of Google are.
-        if key.lower().startswith("aws_") and not (key + value).isprintable():
-            raise InvalidArgument(
-                f"storage_options[{key!r}] holds a character that cannot be printed",
-                hint="such as the end of the line that it was read from",
             )
     return tuple(sorted(options.items()))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import headrace as hr
 from cli.helpers import Ran
 from conftest import start_server
 from servers.hdfs import Hdfs
@@ -22,6 +25,12 @@ pytestmark = pytest.mark.slow
 class Elsewhere:
     root: str
     arguments: list[str]
+    registry: str
+    options: dict[str, str]
+    tls: hr.TLS | None = None
+
+    def connect(self) -> hr.FeatureStore:
+        return hr.connect(self.root, registry=self.registry, storage_options=self.options, tls=self.tls)
 
     @property
     def store(self) -> list[str]:
@@ -33,18 +42,21 @@ def there(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Elsewhere]:
     monkeypatch.setenv("HEADRACE_WORK", str(tmp_path / "work"))
-    registry = ["--registry", f"sqlite:///{tmp_path / 'registry.db'}"]
+    url = f"sqlite:///{tmp_path / 'registry.db'}"
+    registry = ["--registry", url]
     if request.param == "s3":
         with S3(tmp_path / "s3") as s3:
             options = [f"--option={key}={value}" for key, value in s3.storage_options.items()]
-            yield Elsewhere(f"{s3.url}/lake", [*registry, *options])
+            yield Elsewhere(f"{s3.url}/lake", [*registry, *options], url, s3.storage_options)
         return
     pki = Pki(tmp_path / "pki")
     with (
         Hdfs(tmp_path / "hdfs") as hdfs,
         TlsFront(hdfs.namenode, pki.server(), tmp_path / "front.log") as front,
     ):
-        yield Elsewhere(f"hopsfs://{front.address}/lake", [*registry, "--pems-dir", str(pki.client())])
+        pems = pki.client()
+        arguments = [*registry, "--pems-dir", str(pems), "--server-name", "localhost"]
+        yield Elsewhere(f"hopsfs://{front.address}/lake", arguments, url, {}, hr.TLS.from_dir(pems))
 
 
 def test_a_group_from_its_declaration_to_its_end(
@@ -66,6 +78,20 @@ def test_a_group_from_its_declaration_to_its_end(
     assert all(check["state"] != "fail" for check in command("doctor", "--json", *there.store).json["checks"])
     assert command("fg", "delete", "stock@v1", "--yes", *there.store).code == 0
     assert command("fg", "list", "--json", *there.store).json == []
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
+def test_a_training_dataset(there: Elsewhere, form: str) -> None:
+    """Of text alone, which a header of CSV is taken for where it is read twice."""
+    with there.connect() as store:
+        names = store.create_feature_group("names", primary_key=["item"], event_time="at")
+        at = [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)] * 100_000
+        names.insert(pa.table({"item": [f"item {n}" for n in range(100_000)], "at": at}))
+        view = store.create_feature_view("names", names.select("item"))
+        made = view.create_training_dataset(format=form)
+        assert made.read().to_arrow().sort_by("item")["item"].to_pylist() == sorted(
+            f"item {n}" for n in range(100_000)
+        )
 
 
 def test_a_service(there: Elsewhere, command: Callable[..., Ran], tmp_path: Path) -> None:

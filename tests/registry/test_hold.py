@@ -104,3 +104,32 @@ def test_a_process_that_is_killed_lets_go(url: str, hold: RegistryHold) -> None:
         assert waiting.has()
         waiting.let_go()
     process.wait()
+
+
+FORKS = """
+import os, sys, time
+from headrace.registry.hold import RegistryHold
+with RegistryHold(sys.argv[1])(sys.argv[2:], alone=True):
+    if not os.fork():
+        sys.stdin.read()
+        os._exit(0)
+print("let go", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_that_was_forked_does_not_hold_on(url: str, hold: RegistryHold) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKS, url, A], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout.readline() == "let go\n"
+    with ThreadPoolExecutor(1) as threads:
+        waiting = Holder(threads, partial(hold, [A], alone=True))
+        try:
+            assert waiting.has()
+        finally:
+            process.stdin.close()
+            process.wait(10)
+            waiting.let_go()

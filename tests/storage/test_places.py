@@ -87,3 +87,28 @@ def test_a_bucket_is_opened_while_files_of_another_are_looked_for() -> None:
         over.append(True)
         assert all(look.result() for look in looks)
     places.close()
+
+
+@pytest.mark.parametrize(
+    "key", ["AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_REGION", "session_token", "region"]
+)
+def test_what_no_header_takes(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"{key} holds a character") as raised:
+        bucket("s3://bucket", {key: "SESAME\n"})
+    assert "SESAME" not in str(raised.value)
+    bucket("s3://bucket", {"GOOGLE_SERVICE_ACCOUNT_KEY": '{\n "type": "service_account"\n}'})
+    if key.startswith("AWS"):
+        monkeypatch.setenv(key, "SESAME\r")
+        with pytest.raises(InvalidArgument, match=f"{key} holds a character"):
+            bucket("s3://bucket", {})
+        bucket("gs://bucket", {})
+
+
+def test_the_environment_may_name_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", "regional")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://me:sesame@host")
+    with pytest.raises(InvalidArgument, match="AWS_ENDPOINT_URL is no URL") as raised:
+        bucket("s3://bucket", {})
+    assert "sesame" not in str(raised.value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://host")
+    bucket("s3://bucket", {})

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
+import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 from headrace.errors import CorruptTable, Unavailable
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
@@ -179,22 +181,17 @@ def test_what_keeps_the_storage_away_is_told_instead(threads: ThreadPoolExecutor
         file.read_at(3, 10)
 
 
-def test_each_thread_has_its_place(threads: ThreadPoolExecutor) -> None:
-    cursor = RemoteCursor(RemoteFile("f", Opened(CONTENT), contextlib.nullcontext, lambda: None, threads))
-
-    def read(number: int) -> bool:
-        chance = random.Random(number)
-        for _ in range(200):
-            start = chance.randint(0, len(CONTENT))
-            cursor.seek(start)
-            if cursor.read(100) != CONTENT[start : start + 100] or cursor.tell() != min(
-                start + 100, len(CONTENT)
-            ):
-                return False
-        return True
-
-    with ThreadPoolExecutor(8) as readers:
-        assert all(readers.map(read, range(8)))
-    assert cursor.seek(-4, io.SEEK_END) == len(CONTENT) - 4
-    assert cursor.seek(2, io.SEEK_CUR) == len(CONTENT) - 2
-    assert cursor.read() == CONTENT[-2:]
+def test_a_place_is_the_files_own_whoever_reads(threads: ThreadPoolExecutor) -> None:
+    """Arrow reads ahead with a thread for each block."""
+    rows = [f"{number},text of {number}" for number in range(50_000)]
+    content = "\n".join(["id,text", *rows]).encode()
+    opened = Opened(content)
+    cursor = RemoteCursor(RemoteFile("f", opened, contextlib.nullcontext, lambda: None, threads))
+    read = csv.open_csv(pa.PythonFile(cursor, "r"), csv.ReadOptions(block_size=10_000)).read_all()
+    assert read["id"].to_pylist() == list(range(50_000))
+    cursor.seek(0)
+    pieces = [threads.submit(cursor.read, 1000).result() for _ in range(5)]
+    assert b"".join(pieces) == content[:5000]
+    assert cursor.seek(-4, io.SEEK_END) == len(content) - 4
+    assert cursor.seek(2, io.SEEK_CUR) == len(content) - 2
+    assert cursor.read() == content[-2:]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from headrace.cli.checks import conclude
-from headrace.cli.target import Json, Option, storage_options
+from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import TLS, hadoop_conf_dir, hadoop_user, pems
 from headrace.errors import InvalidArgument, MissingDependency
 
@@ -46,31 +46,16 @@ def hopsfs(
     tls_ca: Annotated[Path | None, typer.Option(help="Certificates to trust, PEM.")] = None,
     tls_cert: Annotated[Path | None, typer.Option(help="Own certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Own private key, PEM.")] = None,
-    server_name: Annotated[
-        str | None, typer.Option(help="Name in the NameNodes' certificates, if not the host's.")
-    ] = None,
-    verify: Annotated[str, typer.Option(help="full: chain and name; chain: the chain alone.")] = "full",
+    server_name: ServerName = None,
+    verify: Verify = "full",
     option: Option = None,
     conf_dir: _Conf = None,
     timeout: _Timeout = 30,
     json: Json = False,
 ) -> None:
     """Check certificates, TLS and what Headrace assumes of HopsFS, in a folder that is made for it, and removed."""
-    tls = _certificates(pems_dir, tls_ca, tls_cert, tls_key)
-    if tls is not None:
-        # Checked by TLS itself, which takes only the two that there are.
-        tls = TLS(tls.ca, tls.cert, tls.key, server_name=server_name, verify=verify)  # type: ignore[arg-type]
-    _check("hopsfs", uri, tls, option, conf_dir, timeout, json)
-
-
-def _certificates(pems_dir: Path | None, ca: Path | None, cert: Path | None, key: Path | None) -> TLS | None:
-    if pems_dir and (ca or cert or key):
-        raise InvalidArgument(
-            "--pems-dir names all certificates", hint="leave out --tls-ca, --tls-cert and --tls-key"
-        )
-    if pems_dir:
-        return TLS.from_dir(pems_dir)
-    return TLS(ca, cert, key) if ca or cert or key else pems()
+    tls = certificates(pems_dir, tls_ca, tls_cert, tls_key, server_name, verify)
+    _check("hopsfs", uri, tls or pems(), option, conf_dir, timeout, json)
 
 
 def _check(

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from headrace.cli.report import print_json, print_text, print_warning
-from headrace.cli.target import Json, Option, storage_options
+from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import TLS, store_config
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def serve(
         Path | None,
         typer.Option(help="Folder with ca_chain.pem, client_cert.pem and client_key.pem, for hopsfs."),
     ] = None,
+    server_name: ServerName = None,
+    verify: Verify = "full",
     tls_cert: Annotated[Path | None, typer.Option(help="Server certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Server private key, PEM.")] = None,
     memory_limit: Annotated[
@@ -68,7 +70,7 @@ def serve(
         memory_limit=memory_limit,
         threads=threads,
         storage_options=storage_options(option),
-        tls=TLS.from_dir(pems_dir) if pems_dir else None,
+        tls=certificates(pems_dir, None, None, None, server_name, verify),
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
     service = Service(config, listen, tls)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.config import REGISTRY_VARIABLE, STORE_VARIABLE, TLS, default_store, find_store
+from headrace.config import REGISTRY_VARIABLE, STORE_VARIABLE, TLS, default_store, find_store, pems
 from headrace.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ Option = Annotated[
         help="What the storage is told by its own keys, such as AWS_REGION=eu-north-1; repeat it for each.",
         rich_help_panel=_PANEL,
     ),
+]
+ServerName = Annotated[
+    str | None,
+    typer.Option(help="Name in the server's certificate, if not the host's.", rich_help_panel=_PANEL),
+]
+Verify = Annotated[
+    str, typer.Option(help="full: chain and name; chain: the chain alone.", rich_help_panel=_PANEL)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -129,15 +136,33 @@ def _target(
     tls_key: Annotated[
         Path | None, typer.Option(help="Own private key, PEM.", rich_help_panel=_PANEL)
     ] = None,
+    server_name: ServerName = None,
+    verify: Verify = "full",
     json: Json = False,
 ) -> Target:
-    named = tls_ca or tls_cert or tls_key
-    if pems_dir and named:
+    tls = certificates(pems_dir, tls_ca, tls_cert, tls_key, server_name, verify)
+    return Target(store or default_store(), project, tls, json, registry, storage_options(option))
+
+
+def certificates(
+    pems_dir: Path | None,
+    ca: Path | None,
+    cert: Path | None,
+    key: Path | None,
+    server_name: str | None,
+    verify: str,
+) -> TLS | None:
+    """What the options name; None where they name nothing. Raises InvalidArgument, TLSError."""
+    if pems_dir and (ca or cert or key):
         raise InvalidArgument(
             "--pems-dir names all certificates", hint="leave out --tls-ca, --tls-cert and --tls-key"
         )
-    tls = TLS.from_dir(pems_dir) if pems_dir else TLS(tls_ca, tls_cert, tls_key) if named else None
-    return Target(store or default_store(), project, tls, json, registry, storage_options(option))
+    tls = TLS.from_dir(pems_dir) if pems_dir else TLS(ca, cert, key) if ca or cert or key else None
+    if server_name is None and verify == "full":
+        return tls
+    tls = tls or pems() or TLS(None)
+    # Checked by TLS itself, which takes only the two that there are.
+    return TLS(tls.ca, tls.cert, tls.key, server_name=server_name, verify=verify)  # type: ignore[arg-type]
 
 
 def storage_options(given: list[str] | None) -> dict[str, str] | None:

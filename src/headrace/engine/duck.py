@@ -62,14 +62,18 @@ _TOLD = msgspec.json.Decoder(_Told)
 _NO_KIND = ("", "Invalid")
 
 
-def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | None:
+def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | KeyboardInterrupt | None:
     """DuckDB's error as one of ours; what DuckDB said is in the details. None if the error is not DuckDB's.
+
+    After Ctrl-C DuckDB raises a bare RuntimeError, and nothing else does: it comes out as KeyboardInterrupt.
 
     An error in mid-stream has passed through Arrow, which keeps its text alone.
 
     Args:
         of_users: a user wrote the statement, who may have called a function with what it does not take.
     """
+    if type(error) is RuntimeError:
+        return KeyboardInterrupt()
     _, brace, rest = str(error).partition("{")
     try:
         told = _TOLD.decode(brace + rest)
@@ -292,7 +296,7 @@ def translated(*, of_users: bool = False) -> Iterator[None]:
     """Turns DuckDB's errors into ours; for `of_users` see `translate`."""
     try:
         yield
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
+    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
         ours = translate(error, of_users=of_users)
         if ours is None:
             raise

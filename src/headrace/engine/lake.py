@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import io
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,14 +60,35 @@ class Lake(AbstractFileSystem):  # type: ignore[misc]
         return found
 
 
-class _LakeFile(RemoteCursor):
+class _LakeFile(io.RawIOBase):
+    """DuckDB's threads share a file, and each has a place of its own in it."""
+
     def __init__(self, file: RemoteFile, path: str) -> None:
-        super().__init__(file)
+        self._file = file
         self._path = path
+        self._own = threading.local()
+
+    def _cursor(self) -> RemoteCursor:
+        if not hasattr(self._own, "cursor"):
+            self._own.cursor = RemoteCursor(self._file)
+        cursor: RemoteCursor = self._own.cursor
+        return cursor
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._cursor().seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._cursor().tell()
 
     def read(self, size: int = -1) -> bytes:
         with _passing(self._path):
-            return super().read(size)
+            return self._cursor().read(size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
 
 
 @contextlib.contextmanager

@@ -1,14 +1,17 @@
-"""Errors of ours on their way through DuckDB, which keeps the text of an error alone."""
+"""Errors of ours, and Ctrl-C, on their way through DuckDB, which keeps the text of an error alone."""
 
 from __future__ import annotations
 
 import re
+import threading
 
 import msgspec
 
 from headrace.errors import HeadraceError, error_types
 
 _PASSED = re.compile(r"<<headrace ([0-9a-f]+)>>")
+# As Python prints it. Ctrl-C comes before the first line of whatever DuckDB calls, so that none can pack it.
+_INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt:? *$", re.MULTILINE)
 _PARTS = msgspec.json.Decoder(tuple[str, str, str | None])
 
 
@@ -18,8 +21,10 @@ def packed(error: HeadraceError) -> str:
     return f"<<headrace {told.hex()}>>"
 
 
-def unpacked(text: str) -> HeadraceError | None:
+def unpacked(text: str) -> HeadraceError | KeyboardInterrupt | None:
     """The error that was packed into what DuckDB says; None if there is none."""
+    if threading.current_thread() is threading.main_thread() and _INTERRUPTED.search(text):
+        return KeyboardInterrupt()
     found = _PASSED.search(text)
     if found is None:
         return None

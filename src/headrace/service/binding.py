@@ -67,12 +67,14 @@ def _strangers(config: StoreConfig, mark: Mark) -> HeadraceError:
     if mark.registry == _mentioned(config):
         return Unavailable(
             f"the registry of {config.root} is lost: there is none at {given}, or that of another store",
-            hint="bring it back from a copy; without one, read the tables with another Delta library",
+            hint="bring it back from a copy; without one, register its tables in a new store elsewhere",
         )
     return InvalidArgument(
         f"the store at {config.root} has its registry {f'at {mark.registry}' if mark.registry else 'in its folder'},"
         f" and {given} is another",
-        hint=f"name it by registry=, or by {REGISTRY_VARIABLE}" if mark.registry else "name no registry",
+        hint=f"name it: registry= in Python, --registry, or {REGISTRY_VARIABLE}"
+        if mark.registry
+        else "name no registry",
     )
 
 

@@ -12,7 +12,6 @@ from headrace.errors import (
     HeadraceError,
     InvalidArgument,
     LimitExceeded,
-    NotFound,
     PermissionDenied,
     Unavailable,
 )
@@ -34,9 +33,10 @@ _HADOOP_NUMBERS = {
 _S3_ERROR = re.compile(r"(?:<\?xml[^>]*\?>\s*)?<Error>.*?</Error>", re.DOTALL)
 _S3_CODE = re.compile(r"<Code>(?P<code>[A-Za-z]+)</Code>")
 _S3_MESSAGE = re.compile(r"<Message>(?P<message>[^<]*)</Message>")
-_MAY_NOT = (PermissionDenied, "its folders and files must be readable and writable")
+_MAY_NOT = (PermissionDenied, "its folders and files must be readable and writable, and keys valid")
 _WRONG_KEYS = (PermissionDenied, "see that the keys are those of the account, and not expired")
-_NO_BUCKET = (NotFound, "make it, or name another")
+# What is in it may be there: it is not that a table was deleted.
+_NO_BUCKET = (Unavailable, "make it, or name another")
 _WRONG_REGION = (InvalidArgument, "name the region of the bucket: AWS_REGION")
 _OF_CODES: dict[str, tuple[type[HeadraceError], str]] = {
     "AccessDenied": _MAY_NOT,

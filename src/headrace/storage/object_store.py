@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from headrace.config import allows_http, has_amazon_keys
+from headrace.config import amazon_settings
 from headrace.errors import InvalidArgument
 from headrace.storage.place import Place
 
 _ENDPOINTS = (
     "aws_endpoint",
     "aws_endpoint_url",
+    "aws_endpoint_url_s3",
     "azure_endpoint",
     "azure_storage_endpoint",
     "endpoint",
     "endpoint_url",
 )
+_OF_SEVERAL_LINES = ("google_service_account_key", "service_account_key")
 _ALLOWS_HTTP = ("aws_allow_http", "allow_http")
 _KEYS = ("aws_access_key_id", "access_key_id", "aws_skip_signature", "skip_signature")
 _WITHOUT_KEYS = (
@@ -34,15 +36,25 @@ def bucket(uri: str, options: Mapping[str, str]) -> Place:
         raise InvalidArgument(
             f"{uri!r} names a port, and a bucket has none", hint="AWS_ENDPOINT_URL names the server"
         )
-    for key, value in options.items():
-        if key.lower() in _ENDPOINTS:
-            _check_endpoint(key, value, options)
+    is_amazon = parts.scheme == "s3"
+    settings = {**(amazon_settings() if is_amazon else {}), **options}
+    names = {name.lower() for name in settings}
+    for key, value in settings.items():
+        _check(key, value, is_amazon, names.isdisjoint(_ALLOWS_HTTP))
     root = f"{parts.scheme}://{parts.netloc}"
-    has_keys = any(key.lower() in _KEYS for key in options) or has_amazon_keys()
-    return Place(root, root, dict(options), None if parts.scheme != "s3" or has_keys else _WITHOUT_KEYS)
+    return Place(root, root, dict(options), _WITHOUT_KEYS if is_amazon and names.isdisjoint(_KEYS) else None)
 
 
-def _check_endpoint(key: str, value: str, options: Mapping[str, str]) -> None:
+def _check(key: str, value: str, is_amazon: bool, by_tls: bool) -> None:
+    """Raises InvalidArgument for what the Delta library takes, and later ends in a panic with."""
+    name = key.lower()
+    if not value.isprintable() and name not in _OF_SEVERAL_LINES:  # it may go into a header
+        raise InvalidArgument(
+            f"{key} holds a character that cannot be printed",
+            hint="such as the end of the line that it was read from",
+        )
+    if name not in _ENDPOINTS:
+        return
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -50,9 +62,7 @@ def _check_endpoint(key: str, value: str, options: Mapping[str, str]) -> None:
         usable = False
     if not usable or "@" in parts.netloc or " " in value:
         raise InvalidArgument(f"{key} is no URL of a server", hint="write https://host or https://host:port")
-    given = {name.lower() for name in options}
-    plain = parts.scheme == "http" and key.lower().startswith("aws_")
-    if plain and given.isdisjoint(_ALLOWS_HTTP) and not allows_http():
+    if is_amazon and parts.scheme == "http" and by_tls:
         raise InvalidArgument(
             f"{key} is a server without TLS", hint="if that is meant, set AWS_ALLOW_HTTP to true"
         )

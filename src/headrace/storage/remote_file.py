@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -109,25 +108,23 @@ class RemoteFile:
 
 
 class RemoteCursor(io.RawIOBase):
-    """A place in a file; each thread that uses it has one of its own."""
+    """A place in a file."""
 
     def __init__(self, file: RemoteFile) -> None:
         self._file = file
-        self._own = threading.local()
+        self._place = 0
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._file.size}[whence]
-        self._own.place = start + offset
-        return start + offset
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._file.size}[whence]
+        self._place = start + offset
+        return self._place
 
     def tell(self) -> int:
-        place: int = getattr(self._own, "place", 0)
-        return place
+        return self._place
 
     def read(self, size: int = -1) -> bytes:
-        place = self.tell()
-        found = self._file.read_at(place, self._file.size if size < 0 else size)
-        self._own.place = place + len(found)
+        found = self._file.read_at(self._place, self._file.size if size < 0 else size)
+        self._place += len(found)
         return found
 
     def readable(self) -> bool:
