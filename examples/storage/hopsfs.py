@@ -11,7 +11,7 @@ from headrace.hopsfs import storage_options
 namenode = sys.argv[1]  # host:port
 tls = hr.TLS.from_dir(os.environ["PEMS_DIR"])
 
-with hr.connect(f"hopsfs://{namenode}/examples/lake", project="shop", tls=tls) as fs:
+with hr.connect(f"hopsfs://{namenode}/examples/hops-lake", project="shop", tls=tls) as fs:
     stock = fs.get_or_create_feature_group("stock", primary_key=["item"])
     stock.insert([{"item": "bolt", "pieces": 10}, {"item": "nut", "pieces": 7}])
     rows = stock.read().to_arrow()
