@@ -3,7 +3,8 @@
 import os
 import sys
 
-from deltalake import DeltaTable, write_deltalake
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 import headrace as hr
 from headrace.hopsfs import storage_options
@@ -19,4 +20,5 @@ with hr.connect(f"hopsfs://{namenode}/examples/hops-lake", project="shop", tls=t
 host = namenode.rpartition(":")[0]
 with storage_options(f"hopsfs://{namenode}", tls=tls) as options:
     write_deltalake(f"hdfs://{host}/examples/plain", rows, mode="overwrite", storage_options=options)
-    print(DeltaTable(f"hdfs://{host}/examples/plain", storage_options=options).to_pyarrow_table())
+    plain = DeltaTable(f"hdfs://{host}/examples/plain", storage_options=options)
+    print(pa.table(QueryBuilder().register("plain", plain).execute("SELECT * FROM plain").read_all()))

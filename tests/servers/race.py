@@ -10,6 +10,8 @@ from threading import Barrier
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+_SECONDS = 300
+
 
 def winners(put_new: Callable[[str, bytes], bool], threads: int = 16, rounds: int = 100) -> list[list[int]]:
     """Which threads say, in each round, that it was they who made the key that all tried to make at once."""
@@ -31,7 +33,9 @@ def append_at_once(url: str, options: Mapping[str, str], writers: int = 4, commi
     """The rows of a table that processes append to at once, each row as often as it is there."""
     write_deltalake(url, _row("first"), storage_options=dict(options))
     with multiprocessing.get_context("spawn").Pool(writers) as pool:
-        failed = pool.starmap(_append, [(url, dict(options), writer, commits) for writer in range(writers)])
+        appends = [(url, dict(options), writer, commits) for writer in range(writers)]
+        # Of a process that dies the pool never hears.
+        failed = pool.starmap_async(_append, appends).get(_SECONDS)
     assert failed == [None] * writers
     table = DeltaTable(url, storage_options=dict(options))
     assert table.version() == writers * commits
