@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from headrace.engine.duck import Engine
+from headrace.engine.duck import Engine, translated
 from headrace.engine.passed import packed, unpacked
 from headrace.errors import Timeout
 
@@ -44,6 +45,15 @@ def test_an_interrupt_is_one(tmp_path: Path) -> None:
 )
 def test_what_an_interrupt_looks_like(text: str, meant: bool) -> None:
     assert isinstance(unpacked(text), KeyboardInterrupt) == meant
+
+
+def test_other_threads_are_not_interrupted() -> None:
+    def act() -> None:
+        with translated():
+            raise RuntimeError("can't start new thread")
+
+    with ThreadPoolExecutor(1) as thread, pytest.raises(RuntimeError, match="new thread"):
+        thread.submit(act).result()
 
 
 def test_an_error_of_ours() -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from headrace.registry.hold import RegistryHold
@@ -133,3 +134,18 @@ def test_a_process_that_was_forked_does_not_hold_on(url: str, hold: RegistryHold
             process.stdin.close()
             process.wait(10)
             waiting.let_go()
+
+
+@pytest.mark.parametrize("setting", ["idle_session_timeout", "statement_timeout", "lock_timeout"])
+def test_a_server_that_ends_what_takes_long(postgres_database: str, setting: str) -> None:
+    with psycopg.connect(postgres_database, autocommit=True) as server:
+        server.execute(f"ALTER DATABASE {server.info.dbname} SET {setting} = '100ms'")
+    hold = RegistryHold(postgres_database)
+    with ThreadPoolExecutor(2) as threads:
+        first = Holder(threads, partial(hold, [A], alone=True))
+        assert first.has()
+        second = Holder(threads, partial(hold, [A], alone=True))
+        assert not second.has(0.5)
+        first.let_go()
+        assert second.has()
+        second.let_go()

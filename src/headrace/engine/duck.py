@@ -14,7 +14,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from headrace.engine.passed import unpacked
+from headrace.engine.passed import may_be_interrupted, unpacked
 from headrace.errors import (
     Cancelled,
     CorruptTable,
@@ -65,14 +65,14 @@ _NO_KIND = ("", "Invalid")
 def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | KeyboardInterrupt | None:
     """DuckDB's error as one of ours; what DuckDB said is in the details. None if the error is not DuckDB's.
 
-    After Ctrl-C DuckDB raises a bare RuntimeError, and nothing else does: it comes out as KeyboardInterrupt.
+    After Ctrl-C DuckDB raises a bare RuntimeError, which comes out as KeyboardInterrupt.
 
     An error in mid-stream has passed through Arrow, which keeps its text alone.
 
     Args:
         of_users: a user wrote the statement, who may have called a function with what it does not take.
     """
-    if type(error) is RuntimeError:
+    if type(error) is RuntimeError and may_be_interrupted():
         return KeyboardInterrupt()
     _, brace, rest = str(error).partition("{")
     try:

@@ -15,6 +15,11 @@ _INTERRUPTED = re.compile(r"(?:^|: )KeyboardInterrupt:? *$", re.MULTILINE)
 _PARTS = msgspec.json.Decoder(tuple[str, str, str | None])
 
 
+def may_be_interrupted() -> bool:
+    """Whether Ctrl-C comes up in this thread: Python tells its main thread alone."""
+    return threading.current_thread() is threading.main_thread()
+
+
 def packed(error: HeadraceError) -> str:
     """A text that says all of the error."""
     told = msgspec.json.encode((error.code, error.message, error.hint))
@@ -23,7 +28,7 @@ def packed(error: HeadraceError) -> str:
 
 def unpacked(text: str) -> HeadraceError | KeyboardInterrupt | None:
     """The error that was packed into what DuckDB says; None if there is none."""
-    if threading.current_thread() is threading.main_thread() and _INTERRUPTED.search(text):
+    if may_be_interrupted() and _INTERRUPTED.search(text):
         return KeyboardInterrupt()
     found = _PASSED.search(text)
     if found is None:

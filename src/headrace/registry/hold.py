@@ -18,8 +18,11 @@ from headrace.registry.database import connect_arguments, read_url, sqlite_file
 from headrace.registry.failure import translated
 from headrace.storage.failure import stored
 
-# The session is idle as long as it holds, and waits for as long as others do, whatever the server's defaults.
-_KEPT = "-c idle_session_timeout=0 -c statement_timeout=0 -c lock_timeout=0"
+# The session is idle as long as it holds, and waits for as long as others do, whatever the server's defaults. Older
+# servers have not all of these.
+_KEPT = """
+SELECT set_config(name, '0', false) FROM pg_settings
+WHERE name IN ('idle_session_timeout', 'statement_timeout', 'lock_timeout')"""
 
 
 class RegistryHold:
@@ -72,12 +75,13 @@ def _by_files(folder: Path, names: list[str], alone: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _by_session(url: URL, names: list[str], alone: bool) -> Iterator[None]:
     """By a connection of its own, since it may be held for long."""
-    arguments = {**connect_arguments(url), "options": _KEPT}
+    arguments = connect_arguments(url)
     engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=arguments)
     lock = "pg_advisory_lock" if alone else "pg_advisory_lock_shared"
     with contextlib.ExitStack() as session:
         with translated(url):
             connection = session.enter_context(engine.connect())
+            connection.exec_driver_sql(_KEPT).close()
             for name in names:
                 connection.exec_driver_sql(f"SELECT {lock}({_number(name) - (1 << 63)})")
         yield

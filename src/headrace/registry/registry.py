@@ -81,9 +81,8 @@ class Registry:
     @staticmethod
     def upgrade(url: str) -> None:
         """Bring the database to what this version needs; its content stays. Raises Unsupported if newer."""
-        with _closed_on_errors(Database(url)) as database:
+        with contextlib.closing(Database(url)) as database:
             migration.upgrade(database)
-        database.close()
 
     def store(self) -> KnownStore | None:
         """None where the registry was not told."""
