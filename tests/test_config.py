@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config import given_uri, store_config
+from headrace.config import TLS, given_uri, store_config
 from headrace.errors import InvalidArgument
 
 
@@ -50,6 +50,25 @@ def test_one_form_of_a_uri(given: str, meant: str) -> None:
 def test_a_uri_that_means_nothing_usable(uri: str) -> None:
     with pytest.raises(InvalidArgument):
         given_uri(uri)
+
+
+@pytest.mark.parametrize(
+    "target", ["s3:/bucket/x", "S3A:bucket", "hopsfs:/nn/x", "grpc:/host:1", "grpc+tls:host", "file:/x"]
+)
+def test_a_uri_without_its_two_slashes_is_no_folder(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgument, match="two slashes"):
+        store_config(target)
+    assert not any(tmp_path.iterdir())
+    assert store_config(f"./{target.replace(':/', '-')}").is_local
+
+
+@pytest.mark.parametrize("name", ["ca", "cert", "key"])
+def test_certificates_are_paths(name: str) -> None:
+    with pytest.raises(InvalidArgument, match=rf"{name}=5 "):
+        TLS(**{"ca": "a", "cert": "c", "key": "k", name: 5})  # type: ignore[arg-type]
 
 
 def test_what_the_library_logs_stays_its_own(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those of the storages that a store can lie in, beside folders of this machine."""
 
 _HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
+_ONE_SLASH = re.compile(
+    rf"(?:{'|'.join(REMOTE_SCHEMES)}|file|grpc|grpc\+tls|grpc\+unix):/?(?!/)", re.IGNORECASE
+)
 # What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
 _UNUSABLE = re.compile(r"[#?\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
 _COLON = re.compile(":")
@@ -54,6 +57,9 @@ class TLS:
     verify: Literal["full", "chain"] = "full"
 
     def __post_init__(self) -> None:
+        for name, file in (("ca", self.ca), ("cert", self.cert), ("key", self.key)):
+            if file is not None and not isinstance(file, (str, os.PathLike)):
+                raise InvalidArgument(f"{name}={file!r} is no path of a PEM file")
         if (self.cert is None) != (self.key is None):
             raise InvalidArgument("TLS needs cert and key together, or neither")
         if self.verify not in ("full", "chain"):
@@ -299,6 +305,11 @@ def _local_root(target: str) -> Path:
         raise InvalidArgument(
             f"{target!r} names a service without saying how it is spoken to",
             hint=f"write grpc://{target}, or ./{target} for a folder of that name",
+        )
+    if _ONE_SLASH.match(target):
+        raise InvalidArgument(
+            f"{target!r} is a URI without its two slashes",
+            hint=f"write s3://…, or ./{target} for a folder of that name",
         )
     path = unquote(target.removeprefix("file://")) if scheme else target
     if not path:

@@ -55,6 +55,7 @@ def test_a_database_that_is_not_there_is_unavailable(postgres_url: str) -> None:
     [
         ("hunter2", InvalidArgument),
         ("postgresql://me:hunter2@host:port/db", InvalidArgument),
+        ("postgresql://me:hunter2@127.0.0.1:1/db?no_such_option=1", InvalidArgument),
         ("mysql://me:hunter2@host/db", Unsupported),
         ("postgresql+asyncpg://me:hunter2@host/db", Unsupported),
         ("sqlite://", Unsupported),

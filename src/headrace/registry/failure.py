@@ -74,6 +74,11 @@ def _kind(error: exc.DBAPIError) -> tuple[type[HeadraceError], str | None]:
     known = _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2])
     if known:
         return known
+    if isinstance(error, exc.ProgrammingError) and error.statement is None:
+        return (
+            InvalidArgument,
+            "see the options of its URL",
+        )  # which the driver refused before any server was asked
     if isinstance(error, (exc.OperationalError, exc.InterfaceError)):
         return Unavailable, "see that the database runs and that the URL is right"
     return InternalError, None
