@@ -21,7 +21,8 @@ AZURITE := .azurite
 SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE)
 SERVERS_READY := $(SERVERS:%=%/.ready)
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(HADOOP)/.ready $(S3)/.ready)
+FRONT := native/target/release/examples/front
+BENCH_READY = $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -67,6 +68,12 @@ $(VENV)/.synced-native: $(wildcard native/src/*.rs) $(NATIVE) $(VENV)/.synced
 	@$(BIN)/maturin build --quiet --release --locked --manifest-path native/Cargo.toml --interpreter $(BIN)/python \
 		--out native/target/wheels
 	@$(UV) pip install --quiet --offline --no-deps --reinstall --python $(BIN)/python native/target/wheels/*.whl
+	@touch $@
+
+$(FRONT): native/examples/front.rs native/Cargo.lock
+	@command -v cargo >/dev/null || { echo "the front needs Rust 1.88 or newer: https://rustup.rs" >&2; exit 1; }
+	@echo "building the front of the benchmarks"
+	@cargo build --quiet --release --locked --manifest-path native/Cargo.toml --no-default-features --example front
 	@touch $@
 
 # PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
@@ -127,7 +134,7 @@ test: setup ## the tests that need nothing but Python (minutes)
 test-native: ## the native part's own tests
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(SPARK_READY) $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

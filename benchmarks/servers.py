@@ -17,11 +17,13 @@ from headrace.hopsfs import storage_options
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
 
+from servers.daemon import Daemon, accepts, free_ports
 from servers.hdfs import Hdfs
 from servers.pki import Pki
 from servers.s3 import S3
-from servers.tls_front import TlsFront
 
+_ROOT = Path(__file__).parent.parent
+_FRONT = _ROOT / "native/target/release/examples/front"
 _QUICK_START = "-XX:TieredStopAtLevel=1"
 
 
@@ -71,12 +73,34 @@ class Lake:
 
 @dataclasses.dataclass(frozen=True)
 class Lakes:
-    """The same disk under all of them."""
+    """The same disk under all of them. `proxied` is `hdfs` behind a front as before `hopsfs`, without TLS."""
 
     local: Lake
     hdfs: Lake
+    proxied: Lake
     hopsfs: Lake
     s3: Lake | None
+
+
+class _Front(Daemon):
+    """Listens at `address`, and passes on to a NameNode what it is told. With a folder of certificates it speaks mutual
+    TLS, and so plays HopsFS. It costs as little as a process can that HopsFS, which speaks TLS itself, has not.
+    """
+
+    def __init__(self, namenode: str, log: Path, folder: Path | None = None) -> None:
+        if not _FRONT.exists():
+            raise RuntimeError(f"the front is not built: make {_FRONT.relative_to(_ROOT)} builds it")
+        (self._port,) = free_ports(1)
+        self.address = f"127.0.0.1:{self._port}"
+        super().__init__([_FRONT, str(self._port), namenode, *([folder] if folder else [])], log)
+
+    def __enter__(self) -> _Front:
+        self.start()
+        self.wait(lambda: accepts(self._port))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
 
 class _Hdfs(Hdfs):
@@ -98,7 +122,8 @@ def running_lakes(*, s3: bool = False) -> Iterator[Lakes]:
         try:
             hdfs = stack.enter_context(_Hdfs(folder / "hdfs"))
             pki = Pki(folder / "pki")
-            front = stack.enter_context(TlsFront(hdfs.namenode, pki.server(), folder / "front.log"))
+            plain = stack.enter_context(_Front(hdfs.namenode, folder / "plain.log"))
+            front = stack.enter_context(_Front(hdfs.namenode, folder / "front.log", pki.server()))
             objects = stack.enter_context(S3(folder / "s3")) if s3 else None
         except RuntimeError as error:
             raise CaseFailed(str(error)) from None
@@ -106,6 +131,15 @@ def running_lakes(*, s3: bool = False) -> Iterator[Lakes]:
         yield Lakes(
             local=Lake(str(folder / "local"), folder / "at-local"),
             hdfs=Lake(f"{hdfs.url}/lake", folder / "at-hdfs", hdfs.storage_options, servers=hadoop),
+            proxied=Lake(
+                f"{hdfs.url}/proxied",
+                folder / "at-proxied",
+                {
+                    key: value.replace(hdfs.namenode, plain.address)
+                    for key, value in hdfs.storage_options.items()
+                },
+                servers=(*hadoop, plain.pid),
+            ),
             hopsfs=Lake(
                 f"hopsfs://{front.address}/hops",
                 folder / "at-hopsfs",

@@ -1,4 +1,7 @@
-"""deltalake itself, on HDFS: straight to the NameNode, through Headrace's tunnel, and through it in mutual TLS."""
+"""deltalake itself, on HDFS: straight to the NameNode, through Headrace's tunnel, and through it in mutual TLS.
+
+TLS ends at a front, a process before the NameNode that HopsFS has not: `proxied` is straight to one, without TLS.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from benchmarks.storage import Source, pair
 from benchmarks.workload import Case, Goal, Workload
 
 Op = Literal["write", "read"]
-_PLACES = ("local", "direct", "tunnel", "tls")
+_PLACES = ("local", "direct", "proxied", "tunnel", "tls")
 _TABLE = "plain"
 
 
@@ -91,10 +94,11 @@ def _cases(table: str, scale: float) -> Iterator[list[Case]]:
         ways = {
             "local": (lakes.local, False),
             "direct": (lakes.hdfs, False),
+            "proxied": (lakes.proxied, False),
             "tunnel": (lakes.hdfs, True),
             "tls": (lakes.hopsfs, True),
         }
-        for lake, tunnel in (ways["local"], ways["direct"], ways["tls"]):
+        for lake, tunnel in (ways["local"], ways["direct"], ways["proxied"], ways["tls"]):
             Delta("read", lake, path, tunnel).fill()
         ops: tuple[Op, ...] = ("write", "read")
         yield [
