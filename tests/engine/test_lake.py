@@ -6,8 +6,17 @@ import contextlib
 import io
 import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headrace.engine.duck import Engine
 from headrace.engine.lake import _LakeFile
+from headrace.storage.places import Places
 from headrace.storage.remote_file import RemoteFile
 
 CONTENT = random.Random(1).randbytes(1 << 20)
@@ -30,3 +39,25 @@ def test_each_thread_has_its_place() -> None:
             return True
 
         assert all(readers.map(read, range(8)))
+
+
+@pytest.mark.parametrize(("memory_limit", "kept"), [(None, False), ("1GB", True)])
+def test_bytes_are_kept_where_a_limit_is_named(memory_limit: str | None, kept: bool, tmp_path: Path) -> None:
+    sink = pa.BufferOutputStream()
+    chance = random.Random(1)
+    pq.write_table(pa.table({"n": [chance.random() for _ in range(300_000)]}), sink)
+    content = sink.getvalue().to_pybytes()
+    with ThreadPoolExecutor(4) as threads, contextlib.ExitStack() as stack:
+        of = RemoteFile("f", lambda: io.BytesIO(content), contextlib.nullcontext, lambda: None, threads)
+        engine = Engine(memory_limit=memory_limit, threads=2, spill=tmp_path)
+        stack.callback(engine.close)
+        files = SimpleNamespace(file=lambda _: of)
+        engine.reach(cast("Places", SimpleNamespace(files=lambda _: files)))
+        assert engine._instance is not None
+        duck = engine._instance.cursor()
+        duck.sql("SELECT sum(n) FROM read_parquet('s3://bucket/f')").fetchall()
+        ((held,),) = duck.sql(
+            "SELECT coalesce(sum(nr_bytes), 0) FROM duckdb_external_file_cache()"
+        ).fetchall()
+    assert (held > 1_000_000) == kept
+    assert held == 0 or kept

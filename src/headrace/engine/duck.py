@@ -121,7 +121,8 @@ class Engine:
     """A DuckDB instance with bounded memory; what does not fit is spilled to `spill`.
 
     Args:
-        memory_limit: such as "4GB"; None leaves DuckDB's own, 80 % of the machine's.
+        memory_limit: such as "4GB", in which bytes of object stores are kept, too; None leaves DuckDB's own, 80 % of
+            the machine's, and keeps none.
         threads: None is one a processor.
         spill: a folder, made when it is needed.
     """
@@ -130,6 +131,8 @@ class Engine:
         config: dict[str, Any] = {
             "temp_directory": str(spill),
             "preserve_insertion_order": False,
+            # What was read of S3 and its kin would be kept until the limit is reached: that is for whoever names one.
+            "enable_external_file_cache": memory_limit is not None,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         }
