@@ -53,9 +53,11 @@ class Tunnel:
         """What keeps it from an answer: which NameNode, and why. None once the call was answered all the same."""
 
     @property
-    def failure_kind(self) -> Literal["certificate", "refused", "unreachable", "timeout", "standby"] | None:
-        """The kind of `failure`: a certificate was not taken by one side; the other end speaks something else; no
-        connection; no answer; no active NameNode."""
+    def failure_kind(
+        self,
+    ) -> Literal["certificate", "refused", "unresolved", "unreachable", "timeout", "standby"] | None:
+        """The kind of `failure`: a certificate was not taken by one side; the other end speaks something else; nobody
+        knows its name; no connection; no answer; no active NameNode."""
 
     def forget_failure(self) -> None: ...
     def close(self) -> None:

@@ -63,14 +63,14 @@ async fn connect(upstream: &Upstream) -> Option<(usize, Box<dyn Stream>)> {
     let begun = Instant::now();
     let first = upstream.preferred();
     loop {
-        let mut distrusted = true;
+        let mut hopeless = true;
         for number in (0..upstream.count()).map(|next| (first + next) % upstream.count()) {
             match upstream.dial(number).await {
                 Ok(stream) => return Some((number, stream)),
-                Err(failure) => distrusted &= failure.kind == Kind::Certificate,
+                Err(failure) => hopeless &= upstream.is_hopeless(&failure),
             }
         }
-        if distrusted || begun.elapsed() + PAUSE >= upstream.outage() {
+        if hopeless || begun.elapsed() + PAUSE >= upstream.outage() {
             return None;
         }
         sleep(PAUSE).await;

@@ -37,7 +37,7 @@ pub async fn relay(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstrea
         calls: Calls::default(),
         link: Link::Down,
         misses: 0,
-        distrusts: 0,
+        hopeless: 0,
         redial: Instant::now(),
         failure: None,
         active: Instant::now(),
@@ -68,9 +68,9 @@ struct Relay {
     opening: BytesMut,
     calls: Calls,
     link: Link,
-    /// How many connections in a row brought no answer, and how many of them for want of trust.
+    /// How many connections in a row brought no answer, and how many of them for what no waiting mends.
     misses: u32,
-    distrusts: usize,
+    hopeless: usize,
     redial: Instant,
     /// What last went wrong since an answer came.
     failure: Option<Failure>,
@@ -162,7 +162,7 @@ impl Relay {
         let exception = response.exception.clone();
         match self.calls.answer(response, now) {
             Verdict::Pass(frame) => {
-                (self.misses, self.distrusts) = (0, 0);
+                (self.misses, self.hopeless) = (0, 0);
                 if let Some(failure) = self.failure.take() {
                     self.upstream.overcome(&failure);
                 }
@@ -210,15 +210,14 @@ impl Relay {
             0 => now + (PAUSES.0 * 2u32.saturating_pow(round - 1)).min(PAUSES.1),
             _ => now,
         };
-        self.distrusts = if failure.kind == Kind::Certificate {
-            self.distrusts + 1
+        self.hopeless = if self.upstream.is_hopeless(&failure) {
+            self.hopeless + 1
         } else {
             0
         };
         self.failure = Some(failure);
-        // No waiting mends that no NameNode takes our certificate, or shows one that we take.
-        if self.distrusts >= count {
-            self.distrusts = 0;
+        if self.hopeless >= count {
+            self.hopeless = 0;
             self.give_up(now, None);
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustls::{AlertDescription, CertificateError, Error};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -77,6 +77,8 @@ pub enum Kind {
     Certificate,
     /// It answers, but does not speak what the tunnel speaks.
     Refused,
+    /// Nobody knows its name.
+    Unresolved,
     /// No connection, or one that was lost.
     Unreachable,
     /// A connection, but no answer.
@@ -90,6 +92,7 @@ impl Kind {
         match self {
             Self::Certificate => "certificate",
             Self::Refused => "refused",
+            Self::Unresolved => "unresolved",
             Self::Unreachable => "unreachable",
             Self::Timeout => "timeout",
             Self::Standby => "standby",
@@ -161,6 +164,16 @@ impl Upstream {
         }
     }
 
+    /// Whether no waiting mends it: that one side does not trust the other, or that a name is a wrong one, more often
+    /// than not, which no NameNode has answered to yet.
+    pub fn is_hopeless(&self, failure: &Failure) -> bool {
+        match failure.kind {
+            Kind::Certificate => true,
+            Kind::Unresolved => !self.reached.load(Ordering::Relaxed),
+            _ => false,
+        }
+    }
+
     pub fn failure(&self) -> Option<Failure> {
         self.last().clone()
     }
@@ -197,14 +210,16 @@ impl Upstream {
         let NameNode { host, port } = &self.namenodes[number];
         let within = self.patience.connect;
         let seconds = within.as_secs_f64();
-        let socket = match timeout(within, TcpStream::connect((host.as_str(), *port))).await {
+        let connected = async {
+            let found = lookup_host((host.as_str(), *port)).await;
+            let addresses: Vec<_> = found.map_err(|error| (Kind::Unresolved, error))?.collect();
+            let connected = TcpStream::connect(addresses.as_slice()).await;
+            connected.map_err(|error| (Kind::Unreachable, error))
+        };
+        let socket = match timeout(within, connected).await {
             Ok(Ok(socket)) => socket,
-            Ok(Err(error)) => {
-                return Err(self.note(
-                    number,
-                    Kind::Unreachable,
-                    format_args!("cannot be reached: {error}"),
-                ));
+            Ok(Err((kind, error))) => {
+                return Err(self.note(number, kind, format_args!("cannot be reached: {error}")));
             }
             Err(_) => {
                 let what = format_args!("took no connection within {seconds} s");

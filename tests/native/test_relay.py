@@ -179,6 +179,23 @@ def test_an_address_that_never_answered_is_soon_given_up(tunnel: Open) -> None:
     assert opened.failure_kind == "unreachable"
 
 
+def test_a_name_that_nobody_knows_is_given_up_at_once(namenode: Start, tunnel: Open) -> None:
+    unknown = f"{'x' * 64}.example:8020"  # no label may be as long: no server is asked
+    opened, begun = tunnel(unknown, outage_timeout=60.0, connect_timeout=60.0), time.monotonic()
+    for auth in (SIMPLE, SASL):
+        with Client(opened.port, auth) as client:
+            if auth == SIMPLE:
+                assert client.call("create").status == ERROR
+            else:
+                assert client.socket.recv(1) == b""
+        assert opened.failure_kind == "unresolved"
+        assert unknown in (opened.failure or "")
+    node = namenode(in_turn(YES, YES))
+    with Client(tunnel(unknown, node).port) as client:
+        assert client.call("create") == YES
+    assert time.monotonic() - begun < 10
+
+
 def test_a_file_that_is_not_complete_is_asked_for_again(namenode: Start, tunnel: Open) -> None:
     not_yet = Answer(FALSE)
     node = namenode(in_turn(not_yet, not_yet, not_yet, YES))
