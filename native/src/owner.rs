@@ -20,14 +20,23 @@ pub fn is_ours(peer: SocketAddr, local: SocketAddr) -> io::Result<bool> {
     let (SocketAddr::V4(peer), SocketAddr::V4(local)) = (peer, local) else {
         return Ok(false);
     };
-    // The tables of /proc say it too, and take milliseconds: where the kernel is not asked otherwise, as in some
-    // containers, they do.
     let inode = match diagnosed(peer, local) {
         Ok(inode) => Some(inode),
+        // The kernel says the same of a socket that is gone as of a question that it does not take. Our listener is
+        // there.
+        Err(_) if diagnosed(local, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)).is_ok() => None,
+        // The tables of /proc say it too, and take milliseconds.
         Err(_) => listed(peer, local)?,
     };
-    inode.map_or(Ok(false), holds)
+    match inode {
+        None | Some(OF_NOBODY) => Ok(false),
+        Some(inode) => holds(inode),
+    }
 }
+
+/// What a socket has that was closed.
+#[cfg(target_os = "linux")]
+const OF_NOBODY: u32 = 0;
 
 /// The inode of the socket at `own` that is connected to `other`, by sock_diag(7).
 #[cfg(target_os = "linux")]
@@ -155,6 +164,22 @@ mod tests {
             };
             assert_eq!(Some(diagnosed(own, other).unwrap()), listed(own, other).unwrap());
         }
+    }
+
+    #[test]
+    fn a_socket_that_is_gone_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap();
+        let SocketAddr::V4(listening) = own else {
+            panic!("{own}")
+        };
+        assert!(diagnosed(listening, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)).is_ok());
+        let client = TcpStream::connect(own).unwrap();
+        let (server, peer) = listener.accept().unwrap();
+        drop(client);
+        assert!(!is_ours(peer, own).unwrap());
+        drop(server);
+        assert!(!is_ours(peer, own).unwrap());
     }
 
     #[test]

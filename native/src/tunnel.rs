@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
@@ -20,6 +21,8 @@ use crate::upstream::{self, PREAMBLE, Upstream};
 const THREADS: usize = 2;
 /// Look up names and owners, which may block.
 const BLOCKING_THREADS: usize = 4;
+/// Connections taken of which nobody knows yet whose they are. Others wait where they cost no file descriptor of ours.
+const STRANGERS: usize = 8;
 const SIMPLE: u8 = 0;
 
 pub struct Tunnel {
@@ -73,10 +76,11 @@ impl Drop for Tunnel {
 }
 
 async fn accept(listener: tokio::net::TcpListener, upstream: Arc<Upstream>) {
-    loop {
+    let strangers = Arc::new(Semaphore::new(STRANGERS));
+    while let Ok(stranger) = strangers.clone().acquire_owned().await {
         match listener.accept().await {
             Ok((client, _)) => {
-                tokio::spawn(serve(client, upstream.clone()));
+                tokio::spawn(serve(client, stranger, upstream.clone()));
             }
             // As when this process has no file descriptor left: it may have one soon.
             Err(_) => sleep(Duration::from_millis(100)).await,
@@ -85,12 +89,17 @@ async fn accept(listener: tokio::net::TcpListener, upstream: Arc<Upstream>) {
 }
 
 /// What goes wrong with a client ends its connection, and nothing else.
-async fn serve(mut client: TcpStream, upstream: Arc<Upstream>) -> io::Result<()> {
+async fn serve(
+    mut client: TcpStream,
+    stranger: OwnedSemaphorePermit,
+    upstream: Arc<Upstream>,
+) -> io::Result<()> {
     upstream::prepare(&client);
     let (peer, local) = (client.peer_addr()?, client.local_addr()?);
     if !spawn_blocking(move || owner::is_ours(peer, local)).await?? {
         return Ok(());
     }
+    drop(stranger);
     let mut preamble = [0; PREAMBLE];
     timeout(upstream.patience.connect, client.read_exact(&mut preamble)).await??;
     match preamble {

@@ -20,6 +20,15 @@ pytestmark = pytest.mark.slow
 Start = Callable[..., NameNode]
 Open = Callable[..., Tunnel]
 
+# Says nothing, and is gone before anybody has looked who it is.
+FLOOD = """
+import os, socket, sys
+asked = [socket.socket() for _ in range(900)]
+for each in asked:
+    each.setblocking(False)
+    each.connect_ex(("127.0.0.1", int(sys.argv[1])))
+os._exit(0)
+"""
 FOREIGN = """
 import socket, sys
 with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as other:
@@ -58,6 +67,22 @@ def test_another_process_is_refused(namenode: Start, tunnel: Open) -> None:
     assert node.openings == []
     with Client(opened.port) as client:
         assert client.call("mkdirs") == Answer()
+
+
+def test_many_connections_of_others_cost_neither_files_nor_time(namenode: Start, tunnel: Open) -> None:
+    opened = tunnel(namenode(in_turn(Answer())))
+    before = len(os.listdir("/proc/self/fd"))
+    most = 0
+    for _ in range(5):
+        with subprocess.Popen([sys.executable, "-c", FLOOD, str(opened.port)]) as others:
+            while others.poll() is None:
+                most = max(most, len(os.listdir("/proc/self/fd")))
+        assert others.returncode == 0
+    begun = time.monotonic()
+    with Client(opened.port) as client:
+        assert client.call("mkdirs") == Answer()
+    assert time.monotonic() - begun < 5
+    assert most - before < 100
 
 
 def test_a_child_is_refused_and_closes_nothing(namenode: Start, tunnel: Open) -> None:
