@@ -11,6 +11,7 @@ import pytest
 
 from headrace.config import TLS, given_uri, store_config
 from headrace.errors import InvalidArgument
+from headrace.hopsfs import storage_options
 
 
 @pytest.mark.parametrize(
@@ -59,8 +60,9 @@ def test_a_uri_without_its_two_slashes_is_no_folder(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidArgument, match="two slashes"):
+    with pytest.raises(InvalidArgument, match="two slashes") as caught:
         store_config(target)
+    assert f"{target.split(':')[0]}://" in str(caught.value.hint)
     assert not any(tmp_path.iterdir())
     assert store_config(f"./{target.replace(':/', '-')}").is_local
 
@@ -69,6 +71,27 @@ def test_a_uri_without_its_two_slashes_is_no_folder(
 def test_certificates_are_paths(name: str) -> None:
     with pytest.raises(InvalidArgument, match=rf"{name}=5 "):
         TLS(**{"ca": "a", "cert": "c", "key": "k", name: 5})  # type: ignore[arg-type]
+
+
+def test_a_folder_of_certificates() -> None:
+    found = TLS.from_dir("pems", server_name="nn", verify="chain")
+    assert found == TLS(
+        Path("pems/ca_chain.pem"),
+        Path("pems/client_cert.pem"),
+        Path("pems/client_key.pem"),
+        server_name="nn",
+        verify="chain",
+    )
+    with pytest.raises(InvalidArgument, match="verify='no'"):
+        TLS.from_dir("pems", verify="no")  # type: ignore[arg-type]
+
+
+def test_a_folder_is_no_certificates() -> None:
+    with (
+        pytest.raises(InvalidArgument, match="tls='/pems'"),
+        storage_options("hopsfs://nn:8020", tls="/pems"),  # type: ignore[arg-type]
+    ):
+        pass
 
 
 def test_what_the_library_logs_stays_its_own(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
 
 _HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
 _ONE_SLASH = re.compile(
-    rf"(?:{'|'.join(REMOTE_SCHEMES)}|file|grpc|grpc\+tls|grpc\+unix):/?(?!/)", re.IGNORECASE
+    rf"(?P<scheme>{'|'.join(REMOTE_SCHEMES)}|file|grpc|grpc\+tls|grpc\+unix):/?(?!/)", re.IGNORECASE
 )
 # What deltalake 1.6 cannot take in a path: it panics, or looks in another folder.
 _UNUSABLE = re.compile(r"[#?\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")
@@ -68,10 +68,16 @@ class TLS:
             raise InvalidArgument(f"server_name={self.server_name!r} is the name of no host")
 
     @classmethod
-    def from_dir(cls, path: str | os.PathLike[str]) -> TLS:
+    def from_dir(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        server_name: str | None = None,
+        verify: Literal["full", "chain"] = "full",
+    ) -> TLS:
         """The `PEMS_DIR` convention: `ca_chain.pem`, `client_cert.pem`, `client_key.pem`."""
-        folder = Path(path)
-        return cls(folder / "ca_chain.pem", folder / "client_cert.pem", folder / "client_key.pem")
+        ca, cert, key = (Path(path) / f"{name}.pem" for name in ("ca_chain", "client_cert", "client_key"))
+        return cls(ca, cert, key, server_name=server_name, verify=verify)
 
     def read_ca(self) -> bytes | None:
         """The certificates to trust, as PEM; None for the system's. Raises TLSError."""
@@ -221,9 +227,9 @@ def hadoop_conf_dir() -> Path | None:
     return Path(folder) if folder else None
 
 
-def amazon_settings() -> dict[str, str]:
-    """What the environment tells the Delta library of S3."""
-    return {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
+def cloud_settings(prefix: str) -> dict[str, str]:
+    """What the environment tells the Delta library of a cloud, whose settings begin with `prefix`."""
+    return {key: value for key, value in os.environ.items() if key.startswith(prefix)}
 
 
 def given_uri(text: str) -> str:
@@ -306,10 +312,11 @@ def _local_root(target: str) -> Path:
             f"{target!r} names a service without saying how it is spoken to",
             hint=f"write grpc://{target}, or ./{target} for a folder of that name",
         )
-    if _ONE_SLASH.match(target):
+    meant = _ONE_SLASH.match(target)
+    if meant is not None:
         raise InvalidArgument(
             f"{target!r} is a URI without its two slashes",
-            hint=f"write s3://…, or ./{target} for a folder of that name",
+            hint=f"write {meant['scheme']}://…, or ./{target} for a folder of that name",
         )
     path = unquote(target.removeprefix("file://")) if scheme else target
     if not path:

@@ -41,7 +41,9 @@ def connect(
     if not isinstance(target, str | os.PathLike):
         raise InvalidArgument(f"{target!r} is no store", hint="give a folder, or grpc://host:port")
     if not isinstance(tls, TLS | None):
-        raise InvalidArgument(f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem")')
+        raise InvalidArgument(
+            f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem"), or headrace.TLS.from_dir(folder)'
+        )
     quiet_libraries()
     uri = os.fspath(target)
     if uri.split("://")[0] in SCHEMES and "://" in uri:

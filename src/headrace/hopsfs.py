@@ -31,6 +31,8 @@ def storage_options(
     """
     if urlsplit(uri).scheme not in SCHEMES:
         raise InvalidArgument(f"{uri!r} is not of HDFS", hint="write hopsfs://host:port or hdfs://host:port")
+    if not isinstance(tls, TLS | None):
+        raise InvalidArgument(f"tls={tls!r} is refused", hint="write headrace.TLS.from_dir(folder)")
     place = cluster(
         uri, tls or (pems() if uri.startswith("hopsfs://") else None), dict(options or {}), hadoop_conf_dir()
     )

@@ -139,6 +139,22 @@ def test_who_comes_first_does_not_matter(roots: tuple[str, str], registry: str) 
     assert groups(lake, registry) == []
 
 
+def test_a_registry_is_known_in_whatever_folder_one_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, there = str(tmp_path / "lake"), tmp_path / "there"
+    there.mkdir()
+    monkeypatch.chdir(tmp_path)
+    fill(lake, "sqlite:///registry.db")
+    assert groups(lake, f"sqlite:///{tmp_path}/registry.db") == ["g"]
+    monkeypatch.chdir(there)
+    with pytest.raises(
+        hr.errors.InvalidArgument, match=f"has its registry at sqlite:///{tmp_path}/registry.db"
+    ):
+        groups(lake, "sqlite:///registry.db")
+    assert groups(lake, "sqlite:///../registry.db") == ["g"]
+
+
 def test_a_registry_from_before_marks_is_taken(tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     fill(lake)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,3 +113,30 @@ def test_the_environment_may_name_the_server(monkeypatch: pytest.MonkeyPatch) ->
     assert "sesame" not in str(raised.value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "https://host")
     bucket("s3://bucket", {})
+
+
+@pytest.mark.parametrize(
+    ("uri", "options", "hint"),
+    [
+        ("s3://b", {}, "AWS_ACCESS_KEY_ID is not set"),
+        ("s3://b", {"aws_access_key_id": "k"}, "AWS_SECRET_ACCESS_KEY is not set"),
+        ("s3://b", {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_KEY": "s"}, "AWS_SECRET_ACCESS_KEY is not set"),
+        ("s3://b", {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}, None),
+        ("s3://b", {"AWS_SKIP_SIGNATURE": "true"}, None),
+        ("abfss://c@a.dfs.core.windows.net", {}, "AZURE_STORAGE_ACCOUNT_KEY is not set"),
+        ("abfss://c@a.dfs.core.windows.net", {"azure_storage_account_key": "k"}, None),
+        ("abfss://c@a.dfs.core.windows.net", {"AZURE_STORAGE_SAS_TOKEN": "t"}, None),
+        ("gs://b", {}, "GOOGLE_SERVICE_ACCOUNT is not set"),
+        ("gs://b", {"GOOGLE_SERVICE_ACCOUNT": "/f.json"}, None),
+    ],
+)
+def test_keys_that_are_not_named(
+    monkeypatch: pytest.MonkeyPatch, uri: str, options: dict[str, str], hint: str | None
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_"))]:
+        monkeypatch.delenv(name)
+    found = bucket(uri, options).hint
+    assert found is None if hint is None else found is not None and found.startswith(hint)
+    for name, value in options.items():
+        monkeypatch.setenv(name.upper(), value)
+    assert bucket(uri, {}).hint == found

@@ -39,7 +39,11 @@ def serve(
         ),
     ],
     registry: Annotated[
-        str | None, typer.Option(help="SQLAlchemy URL of the registry; SQLite in the root by default.")
+        str | None,
+        typer.Option(
+            help="SQLAlchemy URL of the registry; by default what HEADRACE_REGISTRY names, "
+            "or SQLite in the root, if that is a folder."
+        ),
     ] = None,
     option: Option = None,
     pems_dir: Annotated[

@@ -205,6 +205,9 @@ def read_url(text: str) -> URL:
         )
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
         raise Unsupported("a registry cannot be kept in memory", hint="name a file: sqlite:///path")
+    if url.get_backend_name() == "sqlite" and not str(url.database).startswith("file:"):
+        # As whoever works in another folder can find it: a store remembers which registry is its own.
+        url = url.set(database=os.path.abspath(str(url.database)))
     return url.set(drivername=driver)
 
 

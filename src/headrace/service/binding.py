@@ -56,7 +56,8 @@ def _claim(config: StoreConfig, marks: Marks, registry: Registry, known: KnownSt
     elif known.root != config.root:
         raise InvalidArgument(
             f"the registry at {registry.address} is that of the store at {known.root}, not at {config.root}",
-            hint=f"give each store a registry of its own; when you move one, take its {MARKS} along",
+            hint=f"give each store a registry of its own; when you move one, take its {MARKS} along. "
+            "If the first was mistyped, and nothing is in it, delete this registry and that folder",
         )
     marks.add(Mark(known.id, _mentioned(config)))
     return known
