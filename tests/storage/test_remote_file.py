@@ -136,7 +136,14 @@ def test_a_file_is_opened_anew_where_a_read_fails(threads: ThreadPoolExecutor) -
 
 def test_a_file_that_was_cut_short_is_named(threads: ThreadPoolExecutor) -> None:
     class Ranged(io.BytesIO):
-        """Refuses what begins behind its end, as S3 does."""
+        """Refuses what begins behind its end, as S3 does, and remembers how long it was."""
+
+        def __init__(self, content: bytes) -> None:
+            super().__init__(content)
+            self._length = len(content)
+
+        def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+            return super().seek(self._length) if whence == io.SEEK_END else super().seek(place, whence)
 
         def read(self, size: int | None = -1) -> bytes:
             if self.tell() >= len(self.getvalue()):

@@ -83,8 +83,8 @@ class RemoteFile:
     def _read(self, raw: BinaryIO, offset: int, size: int) -> bytes:
         raw.seek(offset)
         found = raw.read(size)
-        if len(found) < size:
-            self._whole(raw)
+        if len(found) < size:  # what is open may still be as long as the file was
+            raise OSError(f"{self._shown} gave {len(found)} of {size} bytes")
         self._idle.append(raw)
         return found
 
