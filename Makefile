@@ -20,8 +20,8 @@ S3 := .s3
 AZURITE := .azurite
 SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE)
 SERVERS_READY := $(SERVERS:%=%/.ready)
-# What the workloads need that measure storages; named or not, they are among all.
 FRONT := native/target/release/examples/front
+# What the workloads need that measure storages; named or not, they are among all.
 BENCH_READY = $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
@@ -70,7 +70,7 @@ $(VENV)/.synced-native: $(wildcard native/src/*.rs) $(NATIVE) $(VENV)/.synced
 	@$(UV) pip install --quiet --offline --no-deps --reinstall --python $(BIN)/python native/target/wheels/*.whl
 	@touch $@
 
-$(FRONT): native/examples/front.rs native/Cargo.lock
+$(FRONT): native/examples/front.rs native/Cargo.toml native/Cargo.lock
 	@command -v cargo >/dev/null || { echo "the front needs Rust 1.88 or newer: https://rustup.rs" >&2; exit 1; }
 	@echo "building the front of the benchmarks"
 	@cargo build --quiet --release --locked --manifest-path native/Cargo.toml --no-default-features --example front

@@ -90,6 +90,15 @@ class TLS:
         return _read_pem(self.cert, b"CERTIFICATE"), _read_pem(self.key, b"PRIVATE KEY")
 
 
+def given_tls(tls: object) -> TLS | None:
+    """What a caller gave as certificates. Raises InvalidArgument."""
+    if isinstance(tls, TLS | None):
+        return tls
+    raise InvalidArgument(
+        f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem"), or headrace.TLS.from_dir(folder)'
+    )
+
+
 def _is_host(name: object) -> bool:
     try:
         return isinstance(name, str) and name.isprintable() and 0 < len(name.encode("idna")) <= 253

@@ -7,7 +7,7 @@ import os
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
 from headrace.client.store import FeatureStore
-from headrace.config import TLS, quiet_libraries, store_config
+from headrace.config import TLS, given_tls, quiet_libraries, store_config
 from headrace.errors import InvalidArgument
 from headrace.model.name import check_name
 
@@ -40,10 +40,7 @@ def connect(
     check_name("project", project)
     if not isinstance(target, str | os.PathLike):
         raise InvalidArgument(f"{target!r} is no store", hint="give a folder, or grpc://host:port")
-    if not isinstance(tls, TLS | None):
-        raise InvalidArgument(
-            f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem"), or headrace.TLS.from_dir(folder)'
-        )
+    tls = given_tls(tls)
     quiet_libraries()
     uri = os.fspath(target)
     if uri.split("://")[0] in SCHEMES and "://" in uri:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from headrace.config import TLS, hadoop_conf_dir, pems
+from headrace.config import TLS, given_tls, hadoop_conf_dir, pems
 from headrace.errors import InvalidArgument
 from headrace.storage.hadoop import SCHEMES, cluster
 
@@ -31,10 +31,11 @@ def storage_options(
     """
     if urlsplit(uri).scheme not in SCHEMES:
         raise InvalidArgument(f"{uri!r} is not of HDFS", hint="write hopsfs://host:port or hdfs://host:port")
-    if not isinstance(tls, TLS | None):
-        raise InvalidArgument(f"tls={tls!r} is refused", hint="write headrace.TLS.from_dir(folder)")
     place = cluster(
-        uri, tls or (pems() if uri.startswith("hopsfs://") else None), dict(options or {}), hadoop_conf_dir()
+        uri,
+        given_tls(tls) or (pems() if uri.startswith("hopsfs://") else None),
+        dict(options or {}),
+        hadoop_conf_dir(),
     )
     try:
         yield dict(place.options)

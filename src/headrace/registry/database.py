@@ -203,11 +203,12 @@ def read_url(text: str) -> URL:
         raise Unsupported(
             f"a registry cannot be kept in {url.drivername}", hint="use sqlite:///path or postgresql://…"
         )
-    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise Unsupported("a registry cannot be kept in memory", hint="name a file: sqlite:///path")
-    if url.get_backend_name() == "sqlite" and not str(url.database).startswith("file:"):
-        # As whoever works in another folder can find it: a store remembers which registry is its own.
-        url = url.set(database=os.path.abspath(str(url.database)))
+    if url.get_backend_name() == "sqlite":
+        if url.database in (None, "", ":memory:"):
+            raise Unsupported("a registry cannot be kept in memory", hint="name a file: sqlite:///path")
+        if not url.database.startswith("file:"):
+            # As whoever works in another folder can find it: a store remembers which registry is its own.
+            url = url.set(database=os.path.abspath(url.database))
     return url.set(drivername=driver)
 
 

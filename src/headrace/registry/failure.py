@@ -74,11 +74,9 @@ def _kind(error: exc.DBAPIError) -> tuple[type[HeadraceError], str | None]:
     known = _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2])
     if known:
         return known
+    # What the driver refuses before any server is asked.
     if isinstance(error, exc.ProgrammingError) and error.statement is None:
-        return (
-            InvalidArgument,
-            "see the options of its URL",
-        )  # which the driver refused before any server was asked
+        return InvalidArgument, "see the options of its URL"
     if isinstance(error, (exc.OperationalError, exc.InterfaceError)):
         return Unavailable, "see that the database runs and that the URL is right"
     return InternalError, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -21,18 +22,42 @@ _ENDPOINTS = (
 )
 _OF_SEVERAL_LINES = ("google_service_account_key", "service_account_key")
 _ALLOWS_HTTP = ("aws_allow_http", "allow_http")
-_PREFIXES = {"s3": "AWS_", "abfss": "AZURE_", "gs": "GOOGLE_"}
-# What may stand for keys, and what to do where none of it does.
-_KEYS = {
-    "s3": "(aws_)?(access_key_id|skip_signature)",
-    "abfss": "(azure_)?(storage_)?(account_key|access_key|master_key|sas_.*|client_.*|token|skip_signature)",
-    "gs": "(google_)?(service_account.*|application_credentials|skip_signature)",
-}
-_WITHOUT_KEYS = {
-    "s3": "AWS_ACCESS_KEY_ID is not set, so that keys are asked of this machine's role: name keys, or set"
-    " AWS_SKIP_SIGNATURE=true for a bucket that is open to all",
-    "abfss": "AZURE_STORAGE_ACCOUNT_KEY is not set, so that a token is asked of this machine's identity: name a key",
-    "gs": "GOOGLE_SERVICE_ACCOUNT is not set, so that a token is asked of this machine's identity: name its file",
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cloud:
+    """How one is told who asks.
+
+    Args:
+        prefix: of its settings in the environment.
+        keys: the names of what may stand for keys, without case.
+        hint: what to do where none of them is there, which may be meant.
+    """
+
+    prefix: str
+    keys: re.Pattern[str]
+    hint: str
+
+
+_CLOUDS = {
+    "s3": _Cloud(
+        "AWS_",
+        re.compile("(aws_)?(access_key_id|skip_signature)"),
+        "AWS_ACCESS_KEY_ID is not set, so that keys are asked of this machine's role: name keys, or set "
+        "AWS_SKIP_SIGNATURE=true for a bucket that is open to all",
+    ),
+    "abfss": _Cloud(
+        "AZURE_",
+        re.compile(
+            "(azure_)?(storage_)?(account_key|access_key|master_key|sas_.*|client_.*|token|skip_signature)"
+        ),
+        "AZURE_STORAGE_ACCOUNT_KEY is not set, so that a token is asked of this machine's identity: name a key",
+    ),
+    "gs": _Cloud(
+        "GOOGLE_",
+        re.compile("(google_)?(service_account.*|application_credentials|skip_signature)"),
+        "GOOGLE_SERVICE_ACCOUNT is not set, so that a token is asked of this machine's identity: name its file",
+    ),
 }
 _IDS = ("aws_access_key_id", "access_key_id")
 _SECRETS = ("aws_secret_access_key", "secret_access_key")
@@ -48,22 +73,21 @@ def bucket(uri: str, options: Mapping[str, str]) -> Place:
             f"{uri!r} names a port, and a bucket has none", hint="AWS_ENDPOINT_URL names the server"
         )
     is_amazon = parts.scheme == "s3"
-    told = cloud_settings(_PREFIXES[parts.scheme]) if parts.scheme in _PREFIXES else {}
-    settings = {**(told if is_amazon else {}), **options}
-    names = {name.lower() for name in settings}
-    for key, value in settings.items():
+    cloud = _CLOUDS.get(parts.scheme)
+    told = cloud_settings(cloud.prefix) if cloud is not None else {}
+    names = {name.lower() for name in (*told, *options)}
+    # Of what the environment says to programs of Azure and Google much is for others, of several lines too.
+    for key, value in {**(told if is_amazon else {}), **options}.items():
         _check(key, value, is_amazon, names.isdisjoint(_ALLOWS_HTTP))
     root = f"{parts.scheme}://{parts.netloc}"
-    return Place(root, root, dict(options), _without_keys(parts.scheme, {*names, *map(str.lower, told)}))
+    return Place(root, root, dict(options), None if cloud is None else _without_keys(cloud, names))
 
 
-def _without_keys(scheme: str, names: set[str]) -> str | None:
-    """What to do where no keys are named, which may be meant."""
-    if scheme not in _KEYS:
-        return None
-    if scheme == "s3" and not names.isdisjoint(_IDS) and names.isdisjoint(_SECRETS):
+def _without_keys(cloud: _Cloud, names: set[str]) -> str | None:
+    """What to do where keys are missing."""
+    if cloud is _CLOUDS["s3"] and not names.isdisjoint(_IDS) and names.isdisjoint(_SECRETS):
         return "AWS_SECRET_ACCESS_KEY is not set beside AWS_ACCESS_KEY_ID"
-    return None if any(re.fullmatch(_KEYS[scheme], name) for name in names) else _WITHOUT_KEYS[scheme]
+    return None if any(map(cloud.keys.fullmatch, names)) else cloud.hint
 
 
 def _check(key: str, value: str, is_amazon: bool, by_tls: bool) -> None:
