@@ -55,9 +55,9 @@ class Tunnel:
     @property
     def failure_kind(
         self,
-    ) -> Literal["certificate", "refused", "unresolved", "unreachable", "timeout", "standby"] | None:
-        """The kind of `failure`: a certificate was not taken by one side; the other end speaks something else; nobody
-        knows its name; no connection; no answer; no active NameNode."""
+    ) -> Literal["tls", "refused", "unresolved", "unreachable", "timeout", "standby"] | None:
+        """The kind of `failure`: a certificate that one side does not take, or no TLS that both speak; the other end
+        speaks something else; nobody knows its name; no connection; no answer; no active NameNode."""
 
     def forget_failure(self) -> None: ...
     def close(self) -> None:

@@ -73,8 +73,8 @@ impl fmt::Display for NameNode {
 /// What kept the tunnel from an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// One side does not take the other's certificate.
-    Certificate,
+    /// One side does not take the other's certificate, or they share no version of TLS.
+    Tls,
     /// It answers, but does not speak what the tunnel speaks.
     Refused,
     /// Nobody knows its name.
@@ -90,7 +90,7 @@ pub enum Kind {
 impl Kind {
     pub fn name(self) -> &'static str {
         match self {
-            Self::Certificate => "certificate",
+            Self::Tls => "tls",
             Self::Refused => "refused",
             Self::Unresolved => "unresolved",
             Self::Unreachable => "unreachable",
@@ -164,11 +164,11 @@ impl Upstream {
         }
     }
 
-    /// Whether no waiting mends it: that one side does not trust the other, or that a name is a wrong one, more often
+    /// Whether no waiting mends it: that the two sides have no TLS in common, or that a name is a wrong one, more often
     /// than not, which no NameNode has answered to yet.
     pub fn is_hopeless(&self, failure: &Failure) -> bool {
         match failure.kind {
-            Kind::Certificate => true,
+            Kind::Tls => true,
             Kind::Unresolved => !self.reached.load(Ordering::Relaxed),
             _ => false,
         }
@@ -233,7 +233,7 @@ impl Upstream {
         let name = tls.name(host).map_err(|error| {
             self.note(
                 number,
-                Kind::Certificate,
+                Kind::Tls,
                 format_args!("has no name that a certificate can be for: {error}"),
             )
         })?;
@@ -280,14 +280,18 @@ fn explain(error: &io::Error) -> (Kind, String) {
     };
     match tls {
         Error::AlertReceived(alert) if is_about_certificates(*alert) => (
-            Kind::Certificate,
+            Kind::Tls,
             format!("refused our certificate with the TLS alert {alert:?}"),
         ),
+        Error::AlertReceived(alert) if is_about_versions(*alert) => (
+            Kind::Tls,
+            format!("speaks no TLS that we speak (1.2 or 1.3): it ended TLS with the alert {alert:?}"),
+        ),
         Error::AlertReceived(alert) => (Kind::Refused, format!("ended TLS with the alert {alert:?}")),
-        Error::InvalidCertificate(error) => (Kind::Certificate, distrust(error)),
+        Error::InvalidCertificate(error) => (Kind::Tls, distrust(error)),
         Error::InvalidMessage(_) => (Kind::Refused, "does not speak TLS on this port".into()),
         Error::PeerIncompatible(error) => (
-            Kind::Refused,
+            Kind::Tls,
             format!("speaks no TLS that we speak (1.2 or 1.3): {error:?}"),
         ),
         error => (Kind::Refused, format!("broke TLS: {error}")),
@@ -309,6 +313,14 @@ fn is_about_certificates(alert: AlertDescription) -> bool {
             | Alert::DecryptError
             | Alert::AccessDenied
             | Alert::CertificateRequired
+    )
+}
+
+fn is_about_versions(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::ProtocolVersion | Alert::HandshakeFailure | Alert::InsufficientSecurity
     )
 }
 

@@ -99,7 +99,7 @@ def reach(
         if failure is None:
             return None
         tunnel.forget_failure()
-        if kind == "certificate":
+        if kind == "tls":
             return TLSError(f"{shown} cannot be reached: {failure}")
         if kind == "timeout":
             return Timeout(f"{shown} cannot be reached: {failure}")
