@@ -205,3 +205,12 @@ def test_changes_that_are_no_longer_there(moved, tmp_path, what):
         moved.changes(0).to_arrow()
     assert "later snapshot" in caught.value.hint
     assert told(moved.changes(8)) == {(9, DELETE): 900, (9, INSERT): 5}
+
+
+def test_columns_that_are_named_as_what_the_feed_counts(store):
+    group = store.create_feature_group("counts", primary_key=["number"])
+    group.insert([{"number": n, "deletes": n, "inserts": n} for n in range(100)])
+    group.insert([{"number": 1, "deletes": 5, "inserts": 5}])  # few enough to be exchanged
+    feed = group.changes(since=0).to_arrow()
+    assert sorted(feed["_change_type"].to_pylist()) == [AFTER, BEFORE]
+    assert sorted(feed["deletes"].to_pylist()) == [1, 5]

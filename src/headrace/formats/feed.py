@@ -12,6 +12,8 @@ from headrace.model.expression_sql import identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_FIELDS
 
 _MAIN = ("insert", "delete")
+HIDDEN = "__headrace_"
+"""What no column's name begins with."""
 _TOLD = (pa.field(CHANGE_TYPE, pa.string()),)
 
 
@@ -79,16 +81,18 @@ class Feed(Snapshot):
         """One of the rows deleted and one inserted under an identity are the images of an update."""
         names = ", ".join([COMMIT_VERSION, *map(identifier, self.identity)])
         counts = ", ".join(
-            f"count(*) FILTER ({CHANGE_TYPE} = {text(c)}) OVER (PARTITION BY {names}) AS {c}s" for c in _MAIN
+            f"count(*) FILTER ({CHANGE_TYPE} = {text(c)}) OVER (PARTITION BY {names}) AS {HIDDEN}{c}s"
+            for c in _MAIN
         )
-        number = f"row_number() OVER (PARTITION BY {names}, {CHANGE_TYPE}) AS number"
+        number = f"row_number() OVER (PARTITION BY {names}, {CHANGE_TYPE}) AS {HIDDEN}number"
+        hidden = [f"{HIDDEN}{name}" for name in ("number", "deletes", "inserts")]
         image = (
-            f"CASE WHEN number > 1 OR deletes = 0 OR inserts = 0 THEN {CHANGE_TYPE} "
+            f"CASE WHEN {hidden[0]} > 1 OR {hidden[1]} = 0 OR {hidden[2]} = 0 THEN {CHANGE_TYPE} "
             f"WHEN {CHANGE_TYPE} = 'delete' THEN 'update_preimage' "
             f"WHEN {CHANGE_TYPE} = 'insert' THEN 'update_postimage' ELSE {CHANGE_TYPE} END"
         )
         return (
-            f"SELECT * EXCLUDE (deletes, inserts, number) REPLACE ({image} AS {CHANGE_TYPE}) "
+            f"SELECT * EXCLUDE ({', '.join(hidden)}) REPLACE ({image} AS {CHANGE_TYPE}) "
             f"FROM (SELECT *, {counts}, {number} FROM ({part}))"
         )
 
