@@ -90,6 +90,14 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 		>$$($(SPARK)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headrace.pth
 	@touch $@
 
+# Only the tables of testdata/hudi are made with it.
+$(SPARK)/hudi/.ready: testdata/hudi/pom.xml $(SPARK)/3.5/.ready
+	@echo "installing Hudi in $(SPARK)/hudi"
+	@rm -rf $(SPARK)/hudi
+	@mvn --quiet --batch-mode --strict-checksums --file $< \
+		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/hudi
+	@touch $@
+
 # Hadoop's daemons look for the folders of their web pages, which its jars have not, on the classpath.
 $(HADOOP)/.ready: tests/servers/hadoop/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Hadoop needs Java 17 and Maven" >&2; exit 1; }
@@ -167,8 +175,9 @@ check-dist: setup ## install the wheels from dist/ into a new environment and ru
 bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name
 	$(BIN)/python -m benchmarks $(WORKLOAD)
 
-testdata: setup $(SPARK_READY) ## make the tables in testdata/ anew, by Spark
+testdata: setup $(SPARK_READY) $(SPARK)/hudi/.ready ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done
+	@$(SPARK)/3.5/bin/python testdata/hudi/make.py
 
 clean: ## remove .venv, .spark, the servers, dist/ and the caches
 	rm -rf $(VENV) $(SPARK) $(SERVERS) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache \

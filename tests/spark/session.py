@@ -1,10 +1,11 @@
-"""A Spark session that knows Delta. Runs in Spark's own environment, where Headrace is not installed."""
+"""A Spark session that knows Delta, or what else is told. Runs in Spark's own environment, where Headrace is not installed."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -35,13 +36,13 @@ _RESULTS = {
 }
 
 
-def start(folder: Path) -> SparkSession:
+def start(folder: Path, settings: Mapping[str, str] = {}) -> SparkSession:
     """A session in a JVM of its own, which ends with this process; its own files lie in `folder`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ.pop("SPARK_HOME", None)
     builder = SparkSession.builder.master("local[2]")
-    for name, value in _SETTINGS.items():
+    for name, value in (_SETTINGS | dict(settings)).items():
         builder = builder.config(name, value)
     builder = builder.config("spark.local.dir", str(folder / "local"))
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
