@@ -49,7 +49,7 @@ def impatient() -> fl.FlightCallOptions:
 def test_a_writer_that_does_not_wait_is_no_failure(
     store: Store, server: Server, client: hr.FeatureStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log = store.log(store.registry.get_group("default", "numbers", 1))
+    log = store.table(store.registry.get_group("default", "numbers", 1))
     command = protocol.encode(protocol.InsertCommand("numbers@v1", "upsert", "k"))
     with caplog.at_level(logging.INFO, "headrace"), fl.FlightClient(("127.0.0.1", server.port)) as flight:
         with log.writing:

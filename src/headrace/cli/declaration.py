@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from headrace.cli.group import Name, commit_told, group_named, print_group
 from headrace.cli.option import Description, Tags, columns_in, tags_in
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Target, on_store
+from headrace.model.choice import EventTimeUnit, GroupFormat
 from headrace.model.name import parse_reference, reference
 
 NewName = Annotated[
@@ -31,9 +32,7 @@ MinAge = Annotated[str | None, typer.Option(help="Age below which a row is not y
 TieBreaker = Annotated[
     str | None, typer.Option(help="Column: of rows alike in key and times, the largest wins.")
 ]
-TimeUnit = Annotated[
-    Literal["s", "ms", "us", "ns"] | None, typer.Option(help="Of an event time stored as an integer.")
-]
+TimeUnit = Annotated[EventTimeUnit | None, typer.Option(help="Of an event time stored as an integer.")]
 
 
 @on_store
@@ -90,7 +89,7 @@ def register(
     min_age: MinAge = None,
     tie_breaker: TieBreaker = None,
     event_time_unit: TimeUnit = None,
-    form: Annotated[Literal["delta"], typer.Option("--format", help="Of the table.")] = "delta",
+    form: Annotated[GroupFormat, typer.Option("--format", help="Of the table.")] = "delta",
     description: Description = "",
     tag: Tags = None,
 ) -> None:

@@ -12,7 +12,8 @@ from headrace.client.feature_group import FeatureGroup
 from headrace.client.query import Query, check_names
 from headrace.client.warning import warn
 from headrace.errors import DefinitionMismatch, InvalidArgument
-from headrace.model.definition import EventTimeUnit, GroupDefinition, ViewDefinition
+from headrace.model.choice import EventTimeUnit
+from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.duration import Duration, format_duration, parse_max_age, parse_min_age
 from headrace.model.name import check_name, check_tags
 from headrace.model.text import check_text

@@ -28,7 +28,7 @@ from headrace.client.options import EngineName
 from headrace.client.query import Query
 from headrace.client.result import Result
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
-from headrace.model.definition import EventTimeUnit, GroupFormat
+from headrace.model.choice import EventTimeUnit, GroupFormat
 from headrace.model.duration import Duration
 from headrace.model.name import check_name, check_tags
 from headrace.model.text import check_text
@@ -128,13 +128,13 @@ class FeatureStore:
         description: str = "",
         tags: Mapping[str, str] | None = None,
     ) -> FeatureGroup:
-        """Make a feature group of a table that others wrote, and may go on writing. It is read and written in place.
+        """Make a feature group of a table that others wrote, and may go on writing. It stays where it is.
 
         Deleting the group leaves the table as it is. For the other arguments see `create_feature_group`.
 
         Args:
             location: the folder of the table, as an absolute path on the machine that holds the store.
-            format: of the table: "delta".
+            format: of the table: "delta", or "hudi", which is read alone.
 
         Raises:
             NotFound: no table is there. Unsupported: it has what is not read, which is named.

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -37,6 +37,9 @@ _MOST_UPKEEP = 8
 
 class DeltaLog:
     """One Delta table. Handles and snapshots are kept, and brought up to date from the log's new entries."""
+
+    label: ClassVar[str] = "Delta"
+    marker: ClassVar[str] = "_delta_log"
 
     def __init__(self, table: Folder) -> None:
         self.table = table

@@ -13,8 +13,8 @@ from headrace.formats.base import Numbers, Snapshot
 from headrace.formats.delta_entry import data_path, uniqueness
 from headrace.formats.delta_feed import keeps_changes
 from headrace.formats.delta_protocol import check_readable, has_exact_files, mapping_mode, may_mark_rows
+from headrace.formats.normal_schema import normal_schema
 from headrace.formats.stored_name import StoredName, paths, stored_names
-from headrace.model.types import is_list, stored_type
 
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 _STATISTICS = ("min", "max", "null_count")
@@ -31,7 +31,7 @@ def snapshot_of(table: DeltaTable, uri: str, entry: Mapping[str, Any]) -> Snapsh
     metadata = table.metadata()
     return Snapshot(
         version=table.version(),
-        schema=_normal(schema),
+        schema=normal_schema(schema),
         files=files,
         partition_by=tuple(metadata.partition_columns),
         unique=uniqueness(files, entry),
@@ -66,21 +66,3 @@ def _deleted(table: DeltaTable, uri: str) -> dict[str, Numbers]:
             name = path.as_py().removeprefix(root).removeprefix("file://")
             found[data_path(uri, name)] = np.flatnonzero(~kept.values.to_numpy(zero_copy_only=False))
     return found
-
-
-def _normal(schema: pa.Schema) -> pa.Schema:
-    """The table's schema in the types that Headrace stores, nullability apart."""
-    return pa.schema([pa.field(field.name, _normal_type(field.type)) for field in schema])
-
-
-def _normal_type(kind: pa.DataType) -> pa.DataType:
-    """Times of no zone stay what they are."""
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return kind
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _normal_type(f.type)) for f in kind])
-    if is_list(kind):
-        return pa.list_(pa.field("element", _normal_type(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(_normal_type(kind.key_type), _normal_type(kind.item_type))
-    return stored_type(kind) or kind

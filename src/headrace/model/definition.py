@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from typing import Literal
 
 import msgspec
 import pyarrow as pa
 
 from headrace.errors import InvalidArgument, InvalidName
 from headrace.model.age import check_ages
+from headrace.model.choice import EventTimeUnit, GroupFormat
 from headrace.model.name import check_columns, check_name, reference
 from headrace.model.query import Query
 from headrace.model.struct import know
-
-EventTimeUnit = Literal["s", "ms", "us", "ns"]
-GroupFormat = Literal["delta"]
 
 
 class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from headrace.errors import InvalidArgument, NotFound, SchemaMismatch
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog
 from headrace.formats.duckdb_type import is_readable
+from headrace.formats.table import Table
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_columns
 from headrace.service.ingest import Problem, definition_problems, refuse
 
 
-def adopted(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
+def adopted(definition: GroupDefinition, log: Table) -> GroupDefinition:
     """The definition, completed by what the table says of itself.
 
     Raises:
@@ -27,7 +27,8 @@ def adopted(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
     snapshot = log.newest() if log.is_there() else None
     if snapshot is None:
         raise NotFound(
-            f"there is no Delta table at {log.table.shown}", hint="name the folder that holds its _delta_log"
+            f"there is no {log.label} table at {log.table.shown}",
+            hint=f"name the folder that holds its {log.marker}",
         )
     check_columns(definition.ref, snapshot.schema.names)
     if definition.partition_by and definition.partition_by != snapshot.partition_by:

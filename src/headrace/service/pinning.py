@@ -11,17 +11,21 @@ import pyarrow as pa
 
 from headrace.errors import InvalidArgument, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog
+from headrace.formats.table import Table
 from headrace.model.definition import Group, GroupDefinition
 from headrace.model.query import ENTITIES, Join, Query, Source, Step
 from headrace.model.types import merged_schema
 from headrace.service.adoption import check_fits
 
 _KEEP = {
-    False: "create the group with change_feed=True",
-    True: "set delta.enableChangeDataFeed on the table: the commits after that are kept",
+    ("delta", False): "create the group with change_feed=True",
+    ("delta", True): "set delta.enableChangeDataFeed on the table: the commits after that are kept",
+    (
+        "hudi",
+        True,
+    ): "its rows do not tell their commits: that takes a table with hoodie.populate.meta.fields=true",
 }
-"""How a group comes to have a change feed, by whether its table is of others."""
+"""How a group comes to have a change feed, by its format and whether its table is of others."""
 
 
 def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Query, dict[Source, Snapshot]]:
@@ -42,7 +46,7 @@ def pin(query: Query, snapshot: Callable[[Source], Snapshot | None]) -> tuple[Qu
 
 
 def later_schemas(
-    tables: dict[str, tuple[GroupDefinition, DeltaLog]], snapshots: dict[Source, Snapshot]
+    tables: dict[str, tuple[GroupDefinition, Table]], snapshots: dict[Source, Snapshot]
 ) -> dict[str, int]:
     """The newest snapshot of each group that is read as it was, where its columns are others."""
     later = {}
@@ -55,7 +59,7 @@ def later_schemas(
 
 
 def groups_at(
-    tables: dict[str, tuple[GroupDefinition, DeltaLog]],
+    tables: dict[str, tuple[GroupDefinition, Table]],
     snapshots: dict[Source, Snapshot],
     schemas: Mapping[str, int],
     spine: pa.Schema | None,
@@ -95,7 +99,7 @@ def with_columns_of(groups: Mapping[str, Group], snapshots: dict[Source, Snapsho
 
 
 def snapshot_of(
-    source: Source, definition: GroupDefinition, log: DeltaLog, as_of: dt.datetime | None, now: dt.datetime
+    source: Source, definition: GroupDefinition, log: Table, as_of: dt.datetime | None, now: dt.datetime
 ) -> Snapshot | None:
     time = source.timestamp or as_of
     if time is not None and time > now:
@@ -116,20 +120,20 @@ def snapshot_of(
         raise SnapshotNotFound(f"{source.group}: {error.message}", hint=error.hint) from None
 
 
-def pinned_snapshot(source: Source, definition: GroupDefinition, log: DeltaLog) -> Snapshot:
+def pinned_snapshot(source: Source, definition: GroupDefinition, log: Table) -> Snapshot:
     if source.snapshot is None:
         raise InvalidArgument(f"the read is not prepared: {source.group} is pinned to no snapshot")
     return _changes(source, definition, log, log.at(source.snapshot))
 
 
-def _changes(source: Source, definition: GroupDefinition, log: DeltaLog, until: Snapshot) -> Snapshot:
+def _changes(source: Source, definition: GroupDefinition, log: Table, until: Snapshot) -> Snapshot:
     """The changes up to a snapshot, where these are asked for; else the snapshot."""
     if source.since is None:
         return until
     if not until.keeps_changes:
         raise Unsupported(
             f"{source.group} keeps no change feed at snapshot {until.version}",
-            hint=_KEEP[definition.adopted],
+            hint=_KEEP[definition.format, definition.adopted],
         )
     if not -1 <= source.since <= until.version:
         raise InvalidArgument(

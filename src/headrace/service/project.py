@@ -23,6 +23,7 @@ from headrace.errors import (
 )
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WriteId
+from headrace.formats.table import Table
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, check_definition
 from headrace.model.detail import TableDetail
@@ -73,14 +74,14 @@ class ProjectStore:
         stored = None if schema is None else declared_schema(definition, schema)
         location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(
-            definition, location=location, started=stored is not None, adopted=False
+            definition, location=location, started=stored is not None, adopted=False, format="delta"
         )
         try:
             if stored is not None:
                 # Before its group, so that nobody finds a group without the schema that it was declared with.
-                self._store.log(definition).writer.create(
-                    stored, definition.partition_by, definition.change_feed
-                )
+                table = self._store.table(definition)
+                assert isinstance(table, DeltaLog)
+                table.writer.create(stored, definition.partition_by, definition.change_feed)
             made = self._store.registry.create_group(self._project, definition)
         except OutcomeUnknown:
             raise
@@ -93,7 +94,7 @@ class ProjectStore:
         check_definition(definition)
         location = self._store.storage.given_location(definition.location)
         definition = msgspec.structs.replace(definition, location=location)
-        definition = adopted(definition, self._store.log(definition))
+        definition = adopted(definition, self._store.table(definition))
         return self._with_schema(self._store.registry.create_group(self._project, definition))
 
     def get_group(self, name: str, version: int | None) -> Group:
@@ -125,7 +126,7 @@ class ProjectStore:
         return self._write(ref, lambda writer: writer.insert(rows, mode, condition, write_id))
 
     def outcome(self, ref: str, idempotency_key: str, call: str) -> Commit | None:
-        definition, log = self._table(*parse_reference(ref))
+        definition, log = self._written(ref)
         with self._reader.told([definition]):
             return log.committed(_write_id(idempotency_key, call))
 
@@ -147,33 +148,33 @@ class ProjectStore:
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
         write_id = _write_id(idempotency_key, restoring(snapshot))
-        definition, _ = self._table(*parse_reference(ref))
+        definition, _ = self._written(ref)
         with self._store.storage.held([definition.location]):  # against a vacuum, for which its files are old
             return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
 
     def compact(self, ref: str, zorder: tuple[str, ...]) -> Commit:
-        definition, log = self._table(*parse_reference(ref))
+        definition, log = self._written(ref)
         held, location = self._store.storage.held, definition.location
         with self._reader.told([definition]), held([location]), held([f"{location}/_delta_log"], alone=True):
             return compact(definition, log, zorder)
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
-        definition, log = self._table(*parse_reference(ref))
+        definition, log = self._written(ref)
         held = [] if dry_run else [definition.location]
         with self._reader.told([definition]), self._store.storage.held(held, alone=True):
             return vacuum(definition, log, retention_hours, dry_run, self._datasets.pinned(definition))
 
     def detail(self, ref: str) -> TableDetail:
-        definition, log = self._table(*parse_reference(ref))
+        definition, table = self._table(*parse_reference(ref))
         with self._reader.told([definition]):
-            return detail(log)
+            return detail(table)
 
     def history(self, ref: str, limit: int | None) -> list[Commit]:
         if limit is not None and limit < 0:
             raise InvalidArgument(f"limit={limit} is negative")
-        definition, log = self._table(*parse_reference(ref))
+        definition, table = self._table(*parse_reference(ref))
         with self._reader.told([definition]):
-            return log.history(limit)
+            return table.history(limit)
 
     def create_view(self, definition: ViewDefinition) -> ViewDefinition:
         check_name("feature view", definition.name)
@@ -243,20 +244,30 @@ class ProjectStore:
             return self._sql
         return self._statistics if request.statistics else self._reader
 
-    def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, DeltaLog]:
+    def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, Table]:
         definition = self._store.registry.get_group(self._project, name, version)
-        return definition, self._store.log(definition)
+        return definition, self._store.table(definition)
+
+    def _written(self, ref: str) -> tuple[GroupDefinition, DeltaLog]:
+        """A group that is written to, and its table. Raises Unsupported."""
+        definition, table = self._table(*parse_reference(ref))
+        if not isinstance(table, DeltaLog):
+            raise Unsupported(
+                f"{definition.ref} is a {table.label} table, which is read and not written",
+                hint="write to it with what made it, or insert its rows into a feature group of Headrace",
+            )
+        return definition, table
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
-        log = self._store.log(definition)
+        table = self._store.table(definition)
         with self._reader.told([definition]):
-            newest = log.newest()
-        self._keep_in_mind(definition, log)
+            newest = table.newest()
+        self._keep_in_mind(definition, table)
         if newest is None:
-            return Group(_told(definition, log), None)
+            return Group(_told(definition, table), None)
         if definition.adopted:  # its owners may have set it since
             definition = msgspec.structs.replace(definition, change_feed=newest.keeps_changes)
-        return Group(_told(definition, log), newest.schema)
+        return Group(_told(definition, table), newest.schema)
 
     def _fitting(self, ref: str) -> Group:
         """The group, to be used. Raises SchemaMismatch if its table no longer does for it."""
@@ -275,7 +286,7 @@ class ProjectStore:
         except NotFound:
             return None
         except (CorruptTable, PermissionDenied, Unsupported):
-            return Group(_told(definition, self._store.log(definition)), None)
+            return Group(_told(definition, self._store.table(definition)), None)
         except (InvalidArgument, MissingDependency, Unavailable):
             # That of others may be in a storage that cannot be reached from here, or not as it is told.
             if not definition.adopted:
@@ -288,7 +299,7 @@ class ProjectStore:
             self._store.storage.remove(definition.location)
 
     def _write(self, ref: str, act: Callable[[Writer], Commit]) -> Commit:
-        definition, log = self._table(*parse_reference(ref))
+        definition, log = self._written(ref)
         try:
             commit = act(Writer(definition, log, self._store.engine, self._store.storage.work))
             self._keep_in_mind(definition, log)
@@ -299,9 +310,9 @@ class ProjectStore:
                 self._remove(definition)  # the write may have made the folder anew
                 raise deleted
 
-    def _keep_in_mind(self, definition: GroupDefinition, log: DeltaLog) -> None:
+    def _keep_in_mind(self, definition: GroupDefinition, table: Table) -> None:
         """That the group has a table now; where that fails, whoever meets it next does it."""
-        if log.started and not definition.started:
+        if table.started and not definition.started:
             with contextlib.suppress(HeadraceError):
                 self._store.registry.start_group(self._project, definition)
 
@@ -312,9 +323,9 @@ def _texts(group: Group) -> list[str]:
     return [*told_texts(told.name, told.description, told.tags), *columns]
 
 
-def _told(definition: GroupDefinition, log: DeltaLog) -> GroupDefinition:
+def _told(definition: GroupDefinition, table: Table) -> GroupDefinition:
     """The definition with where its table lies in full."""
-    return msgspec.structs.replace(definition, location=log.table.shown)
+    return msgspec.structs.replace(definition, location=table.table.shown)
 
 
 def _write_id(idempotency_key: str, call: str) -> WriteId:

@@ -14,15 +14,17 @@ from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import (
+    Conflict,
     CorruptTable,
     HeadraceError,
     InvalidArgument,
     NotFound,
     SchemaMismatch,
+    SnapshotNotFound,
     Unavailable,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.delta import DeltaLog
+from headrace.formats.table import Table
 from headrace.model.definition import GroupDefinition, ViewDefinition, read_schema, write_schema
 from headrace.model.leakage import check_labels
 from headrace.model.name import parse_reference
@@ -62,7 +64,7 @@ class Reader:
         calls: Calls,
         engine: Engine,
         keys: KeyIndex,
-        table: Callable[[str, int | None], tuple[GroupDefinition, DeltaLog]],
+        table: Callable[[str, int | None], tuple[GroupDefinition, Table]],
         view: Callable[[str, int | None], ViewDefinition],
     ) -> None:
         self.calls = calls
@@ -149,8 +151,6 @@ class Reader:
                 "the spine has other columns, or of other types, than the one that the read was prepared for",
                 hint="prepare the read with this spine",
             )
-        sides = planned.plan.resolved.sides
-        definitions = [side.definition for side in sides if side.source.group != ENTITIES]
         return Running(
             planned,
             spine,
@@ -158,8 +158,38 @@ class Reader:
             self._scanner,
             self.engine.open(),
             self.calls,
-            lambda: self.told(definitions),
+            lambda: self._running(planned),
         )
+
+    @contextlib.contextmanager
+    def _running(self, planned: Planned) -> Iterator[None]:
+        sides = planned.plan.resolved.sides
+        with self.told(side.definition for side in sides if side.source.group != ENTITIES):
+            try:
+                yield
+            except CorruptTable:
+                cleaned = self._cleaned(planned)
+                if cleaned is not None:
+                    raise cleaned from None
+                raise
+
+    def _cleaned(self, planned: Planned) -> Conflict | None:
+        """The error to raise if a table went on meanwhile, and files were removed that it no longer needs."""
+        for side, snapshot in planned.snapshots.items():
+            definition = planned.plan.resolved.sides[side].definition
+            try:
+                table = self._table(definition.name, definition.version)[1]
+                newest = table.newest()
+                if newest is not None and newest.version != snapshot.version:
+                    table.whole_at(snapshot.version)
+            except SnapshotNotFound:
+                return Conflict(
+                    f"{definition.ref}: files of snapshot {snapshot.version} were removed as it was read",
+                    hint="read it again: the newest snapshot is another",
+                )
+            except HeadraceError:
+                continue  # which says nothing of its files
+        return None
 
     def parts(self, prepared: Prepared) -> int:
         """Into how many streams the read can be split without running anything twice."""
@@ -196,9 +226,7 @@ class Reader:
         planned = self._planned(prepared.request)
         return explain(prepared, planned.plan, planned.snapshots, self._scanner.timeless(planned))
 
-    def _tables(
-        self, query: Query, locations: Mapping[str, str]
-    ) -> dict[str, tuple[GroupDefinition, DeltaLog]]:
+    def _tables(self, query: Query, locations: Mapping[str, str]) -> dict[str, tuple[GroupDefinition, Table]]:
         tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}
         for ref, (definition, _) in tables.items():
             if locations.get(ref, definition.location) != definition.location:

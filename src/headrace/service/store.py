@@ -14,6 +14,9 @@ from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError
 from headrace.formats.delta import DeltaLog
+from headrace.formats.hudi import HudiTable
+from headrace.formats.table import Table
+from headrace.model.choice import GroupFormat
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_name
 from headrace.registry.hold import RegistryHold
@@ -21,10 +24,11 @@ from headrace.registry.registry import Registry
 from headrace.service.binding import open_registry
 from headrace.service.project import ProjectStore
 from headrace.storage.base import Storage
+from headrace.storage.folder import Folder
 from headrace.storage.open import open_storage
 
 _KEPT_PROJECTS = 64
-_KEPT_LOGS = 256
+_KEPT_TABLES = 256
 
 
 class Store:
@@ -46,28 +50,27 @@ class Store:
             spill=self.storage.work.spill,
         )
         self.keys = KeyIndex(self.engine)
-        self._logs: Kept[DeltaLog] = Kept(_KEPT_LOGS)
+        self._tables: Kept[Table] = Kept(_KEPT_TABLES)
         self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
         self._lock = threading.Lock()
         # Called as the program ends, too.
         self._ending = weakref.finalize(self, _close, self.calls, self.engine, self._registry, self.storage)
 
-    def log(self, definition: GroupDefinition) -> DeltaLog:
-        """The table of a group; one object each, so that what it has read of the log is kept."""
-        location = definition.location
+    def table(self, definition: GroupDefinition) -> Table:
+        """That of a group; one object each, so that what it has read of itself is kept."""
         with self._lock:
-            log = self._logs.get(location)
-            if log is None:
-                folder = self.storage.folder(location)
+            table = self._tables.get(definition.location)
+            if table is None:
+                folder = self.storage.folder(definition.location)
                 if not folder.files.is_local:
                     self.engine.reach(self.storage.places)
-                log = DeltaLog(folder)
-                self._logs.put(location, log)
-            log.started |= definition.started
-            return log
+                table = _table(definition.format, folder)
+                self._tables.put(definition.location, table)
+            table.started |= definition.started
+            return table
 
     def forget(self, location: str) -> None:
-        self._logs.drop(location)
+        self._tables.drop(location)
 
     def project(self, name: str) -> ProjectStore:
         found = self._projects.get(name)
@@ -90,6 +93,14 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _table(form: GroupFormat, folder: Folder) -> Table:
+    match form:
+        case "delta":
+            return DeltaLog(folder)
+        case "hudi":
+            return HudiTable(folder)
 
 
 def _close(calls: Calls, engine: Engine, registry: Registry, storage: Storage) -> None:

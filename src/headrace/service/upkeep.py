@@ -12,6 +12,7 @@ from headrace.formats.base import Snapshot
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
 from headrace.formats.delta_writer import COMPACTED_BYTES
+from headrace.formats.table import Table
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.detail import TableDetail
 from headrace.model.write_key import passing_key
@@ -72,11 +73,19 @@ def _is_there(log: DeltaLog, version: int) -> bool:
     return True
 
 
-def detail(log: DeltaLog) -> TableDetail:
+def detail(log: Table) -> TableDetail:
     """How the newest snapshot is stored."""
     snapshot = log.newest()
     if snapshot is None:
         return TableDetail(snapshot=-1, rows=0, files=0, size_bytes=0, files_compacted=0)
+    if not isinstance(log, DeltaLog):  # what is not written is not compacted
+        return TableDetail(
+            snapshot=snapshot.version,
+            rows=snapshot.rows,
+            files=snapshot.files.num_rows,
+            size_bytes=snapshot.size_bytes,
+            files_compacted=snapshot.files.num_rows,
+        )
     partitions = [f"partition.{name}" for name in snapshot.partition_by]
     small: dict[tuple[object, ...], int] = {}
     large = 0

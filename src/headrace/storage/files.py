@@ -45,6 +45,14 @@ class Files(Protocol):
         """What is in a folder, in no order; nothing where there is none."""
         ...
 
+    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
+        """Every file below a folder, in no order: its path from there, and its size. Nothing where there is none.
+
+        Args:
+            without: a folder in it that is not looked into.
+        """
+        ...
+
     def read(self, path: str) -> bytes: ...
 
     def open(self, path: str) -> pa.NativeFile:
@@ -85,6 +93,21 @@ class LocalFiles:
         with contextlib.suppress(FileNotFoundError):
             return os.listdir(folder)
         return []
+
+    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
+        inside = [""]
+        while inside:
+            within = inside.pop()
+            # It may be removed meanwhile.
+            with contextlib.suppress(FileNotFoundError), os.scandir(os.path.join(folder, within)) as found:
+                for entry in found:
+                    path = f"{within}/{entry.name}" if within else entry.name
+                    if entry.is_dir():
+                        if path != without:
+                            inside.append(path)
+                    else:
+                        with contextlib.suppress(FileNotFoundError):
+                            yield path, entry.stat().st_size
 
     def read(self, path: str) -> bytes:
         return Path(path).read_bytes()

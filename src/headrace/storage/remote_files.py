@@ -54,6 +54,15 @@ class RemoteFiles:
             found = self._answering(within).get_file_info_selector(within, True, False)
         return [info.base_name for info in found]
 
+    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
+        within = self._within(folder)
+        with self._reached():
+            found = self._answering(within).get_file_info_selector(within, True, True)
+        for info in found:
+            path = info.path.removeprefix(f"{within}/")
+            if info.type == FileType.File and not path.startswith(f"{without}/"):
+                yield path, info.size
+
     def read(self, path: str) -> bytes:
         file = self.file(path)
         return file.read_at(0, file.size)

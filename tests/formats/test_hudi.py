@@ -1,0 +1,193 @@
+"""Hudi tables as files: what is listed, followed, refused, and left consistent while others write."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hudi import HudiTableBuilder
+
+from formats.hudi_tables import READ, ROOT, named, timeline_of, unpacked
+from headrace.errors import CorruptTable, SnapshotNotFound, Unavailable
+from headrace.formats.base import Snapshot
+from headrace.formats.hudi import HudiTable
+from headrace.storage.files import LocalFiles
+from headrace.storage.folder import Folder
+
+# Of these, files are gone that older commits tell of.
+SHRUNK = {"archived", "cleaned", "restored", "rolled_back"}
+
+
+@pytest.fixture
+def table(request, tmp_path) -> Path:
+    return unpacked(request.param, tmp_path)
+
+
+def opened(table: Path) -> HudiTable:
+    return HudiTable(Folder.local(str(table)))
+
+
+def files(snapshot: Snapshot | None) -> list[dict[str, object]]:
+    return [] if snapshot is None else sorted(snapshot.files.to_pylist(), key=lambda file: file["path"])
+
+
+def of(name: str, *versions: int) -> list[Path]:
+    return [
+        path for path in READ if path.stem == name and (not versions or int(path.parent.name[1:]) in versions)
+    ]
+
+
+@pytest.mark.parametrize("table", [p for p in READ if p.stem != "dropped"], ids=named, indirect=True)
+def test_the_files_are_those_that_hudi_rs_finds(table):
+    theirs = HudiTableBuilder.from_base_uri(str(table)).build().get_file_slices()
+    mine = [file["path"].removeprefix(f"{table}/") for file in files(opened(table).newest())]
+    assert mine == sorted(one.base_file_relative_path() for one in theirs)
+
+
+@pytest.mark.parametrize("table", [p for p in READ if p.stem not in SHRUNK], ids=named, indirect=True)
+def test_following_commits_is_as_good_as_listing_anew(table):
+    """The commits are taken away, and come back one by one."""
+    timeline = timeline_of(table)
+    done = sorted(p for p in timeline.iterdir() if p.suffix in (".commit", ".replacecommit"))
+    aside = table.parent / "aside"
+    aside.mkdir()
+    for path in done:
+        path.rename(aside / path.name)
+    followed = opened(table)
+    assert files(followed.newest()) == []
+    listed = []
+    for path in done:
+        (aside / path.name).rename(path)
+        now, anew = followed.newest(), opened(table).newest()
+        assert now is not None
+        assert anew is not None
+        assert (now.version, now.schema) == (anew.version, anew.schema)
+        assert files(now) == files(anew)
+        assert followed.newest() is now
+        listed.append((now.version, files(now)))
+    for version, then in listed:
+        assert files(followed.at(version)) == files(opened(table).at(version)) == then
+
+
+@pytest.mark.parametrize("table", of("partitioned", 9), ids=named, indirect=True)
+def test_one_listing_is_enough(table, monkeypatch):
+    timeline = timeline_of(table)
+    *_, last = sorted(p for p in timeline.iterdir() if p.suffix == ".commit")
+    last.rename(table / "aside")
+    followed = opened(table)
+    followed.newest()
+    monkeypatch.setattr(LocalFiles, "tree", None)
+    (table / "aside").rename(last)
+    assert followed.newest().version == int(last.name[18:35])
+
+
+@pytest.mark.parametrize("table", [*of("rolled_back"), *of("restored")], ids=named, indirect=True)
+def test_what_is_set_back_is_listed_anew(table):
+    """A commit that was complete, and is not there any more."""
+    timeline = timeline_of(table)
+    commits = sorted(p for p in timeline.iterdir() if p.suffix == ".commit")
+    followed = opened(table)
+    before = followed.newest()
+    commits[-1].unlink()
+    for path in table.rglob(f"*_{commits[-1].name[:17]}.parquet"):
+        path.unlink()
+    assert files(followed.newest()) == files(opened(table).newest()) != files(before)
+
+
+@pytest.mark.parametrize("table", of("plain", 6, 9), ids=named, indirect=True)
+@pytest.mark.parametrize(
+    "bytes_", [b"", b"{", b"Obj\x01rubbish", b"[1]", b'{"partitionToWriteStats": {"": [{"path": "x"}]}}']
+)
+def test_a_commit_that_cannot_be_read_is_named(table, bytes_):
+    (first, *_) = sorted(p for p in timeline_of(table).iterdir() if p.suffix == ".commit")
+    first.write_bytes(bytes_)
+    broken = opened(table)
+    for _ in range(2):
+        with pytest.raises(CorruptTable, match=first.name):
+            broken.newest()
+
+
+@pytest.mark.parametrize("table", of("partitioned", 6, 9), ids=named, indirect=True)
+def test_a_file_that_is_not_there_is_named(table):
+    path = files(opened(table).newest())[0]["path"]
+    Path(path).unlink()
+    with pytest.raises(CorruptTable, match=Path(path).name):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("partitioned", 6, 9), ids=named, indirect=True)
+def test_an_old_file_that_is_not_there_hides_old_snapshots_alone(table):
+    log = opened(table)
+    (*_, first) = log.history(None)
+    old, newest = files(log.at(first.snapshot)), log.newest()
+    Path(old[0]["path"]).unlink()
+    for asked in (log.whole_at, opened(table).at):
+        with pytest.raises(SnapshotNotFound, match=r"is no longer whole"):
+            asked(first.snapshot)
+    assert files(opened(table).newest()) == files(newest)
+
+
+class Busy(LocalFiles):
+    """Others write while files are listed."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act = act
+
+    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
+        found = list(super().tree(folder, without))
+        self.act()
+        yield from found
+
+
+@pytest.mark.parametrize("table", of("cleaned", 6, 9), ids=named, indirect=True)
+def test_a_commit_and_a_clean_while_it_is_listed(table):
+    """The listing has files that the clean has removed, and none of the commit."""
+    timeline = timeline_of(table)
+    names = sorted(p.name for p in timeline.iterdir() if p.suffix in (".commit", ".clean"))
+    aside = {name: (timeline / name).read_bytes() for name in names[-2:]}
+    commit = next(name for name in aside if name.endswith(".commit"))
+    new = {path: path.read_bytes() for path in table.rglob(f"*_{commit[:17]}.parquet")}
+    assert new
+    wanted = files(opened(table).newest())
+    for path in [*new, *(timeline / name for name in aside)]:
+        path.unlink()
+
+    def act() -> None:
+        for path, data in new.items():
+            path.write_bytes(data)
+        for name, data in aside.items():
+            (timeline / name).write_bytes(data)
+
+    assert files(HudiTable(Folder(str(table), str(table), Busy(act))).newest()) == wanted
+
+
+@pytest.mark.parametrize("table", of("plain", 9), ids=named, indirect=True)
+def test_one_that_never_stands_still(table):
+    number = iter(range(10**6))
+
+    def act() -> None:
+        (timeline_of(table) / f"29990101{next(number):09}.commit.requested").touch()
+
+    with pytest.raises(Unavailable, match=r"was written to each time that it was listed") as caught:
+        HudiTable(Folder(str(table), str(table), Busy(act))).newest()
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+def test_one_that_is_made_anew_in_its_place(table, tmp_path):
+    log = opened(table)
+    log.newest()
+    shutil.rmtree(table)
+    shutil.copytree(unpacked(ROOT / "v9" / "nested.zip", tmp_path / "other"), table)
+    assert files(log.newest()) == files(opened(table).newest())
+    assert log.newest().schema == opened(table).newest().schema
+
+
+def test_nothing_there(tmp_path):
+    log = opened(tmp_path)
+    assert not log.is_there()
+    assert log.newest() is None
+    with pytest.raises(SnapshotNotFound):
+        log.at(1)
