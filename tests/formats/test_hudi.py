@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 from hudi import HudiTableBuilder
 
@@ -13,6 +14,8 @@ from formats.hudi_tables import READ, ROOT, named, timeline_of, unpacked
 from headrace.errors import CorruptTable, SnapshotNotFound, Unavailable
 from headrace.formats.base import Snapshot
 from headrace.formats.hudi import HudiTable
+from headrace.model.expression import Compare, Condition, IsNull, Not, Ref, to_value
+from headrace.model.expression_sql import condition_sql, identifier
 from headrace.storage.files import LocalFiles
 from headrace.storage.folder import Folder
 
@@ -127,6 +130,37 @@ def test_an_old_file_that_is_not_there_hides_old_snapshots_alone(table):
         with pytest.raises(SnapshotNotFound, match=r"is no longer whole"):
             asked(first.snapshot)
     assert files(opened(table).newest()) == files(newest)
+
+
+def conditions(rows: list[dict[str, object]], name: str) -> Iterator[Condition]:
+    values = sorted({row[name] for row in rows if row[name] is not None})
+    for value in {*values[:2], *values[-2:], *values[len(values) // 2 :][:1]}:
+        for op in ("=", "<>", "<", "<=", ">", ">="):
+            yield Compare(op, Ref(name), to_value(value))
+    yield IsNull(Ref(name))
+    yield Not(IsNull(Ref(name)))
+
+
+@pytest.mark.parametrize("table", READ, ids=named, indirect=True)
+def test_files_are_left_out_that_have_no_row_for_a_filter_and_no_other(table):
+    snapshot = opened(table).newest()
+    left_out = 0
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        rows = engine.sql(f"SELECT * FROM {snapshot.relation()}").to_arrow_table().to_pylist()
+        for name in snapshot.schema.names:
+            if isinstance(rows[0][name], (list, dict, bytes)) or name in ("list", "map", "nested", "bytes"):
+                continue
+            for condition in conditions(rows, name):
+                kept = snapshot.prune([condition])
+                left_out += snapshot.files.num_rows - kept.num_rows
+                where = condition_sql(condition, lambda ref: identifier(ref.name))
+                found = [
+                    engine.sql(f"SELECT count(*) FROM {relation} WHERE {where}").fetchall()
+                    for relation in (snapshot.relation(), snapshot.relation(kept))
+                ]
+                assert found[0] == found[1], where
+    assert left_out
 
 
 class Busy(LocalFiles):

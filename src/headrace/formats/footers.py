@@ -1,0 +1,100 @@
+"""Statistics of Parquet files from their own footers, for tables whose logs tell none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headrace.errors import HeadraceError
+from headrace.storage.files import Files
+
+_AT_ONCE = 16
+_MOST_KEPT = 1 << 20
+
+
+class _Range(NamedTuple):
+    least: Any = None
+    most: Any = None
+    nulls: int | None = None
+
+
+_UNKNOWN = _Range()
+
+
+class Footers:
+    """What the footers of one table's files tell of columns. A file never changes, so each is read once a column."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._known: dict[tuple[str, str], _Range] = {}
+        self._lock = threading.Lock()
+
+    def told(self, files: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
+        """`files` with `min.X`, `max.X` and `null_count.X` of these columns; null where a footer does not tell."""
+        paths = files["path"].to_pylist()
+        with self._lock:
+            known = {
+                key: self._known[key] for p in paths for f in fields if (key := (p, f.name)) in self._known
+            }
+        missing = [path for path in paths if any((path, field.name) not in known for field in fields)]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            for path, found in zip(
+                missing, threads.map(lambda p: self._read(p, fields), missing), strict=True
+            ):
+                known |= {(path, field.name): one for field, one in zip(fields, found, strict=True)}
+        with self._lock:
+            if len(self._known) + len(known) > _MOST_KEPT:
+                self._known.clear()
+            self._known |= known
+        for field in fields:
+            ranges = [known[path, field.name] for path in paths]
+            told = {
+                "min": pa.array([r.least for r in ranges], field.type),
+                "max": pa.array([r.most for r in ranges], field.type),
+                "null_count": pa.array([r.nulls for r in ranges], pa.int64()),
+            }
+            for kind, values in told.items():
+                files = files.append_column(f"{kind}.{field.name}", values)
+        return files
+
+    def _read(self, path: str, fields: Sequence[pa.Field]) -> list[_Range]:
+        """A file that cannot be read tells nothing: its rows, once they are asked for, say why."""
+        try:
+            with self._files.open(path) as file:
+                footer = pq.read_metadata(file)
+        except (OSError, pa.ArrowException, HeadraceError):
+            return [_UNKNOWN] * len(fields)
+        numbers = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+        return [_range(footer, numbers.get(field.name), field.type) for field in fields]
+
+
+def _range(footer: pq.FileMetaData, number: int | None, kind: pa.DataType) -> _Range:
+    """Of a column in all row groups; unknown as a whole where one does not tell."""
+    if number is None:  # older than the column, which is null in it
+        return _Range(None, None, footer.num_rows)
+    least, most, nulls = [], [], 0
+    for group in range(footer.num_row_groups):
+        column = footer.row_group(group).column(number)
+        told = column.statistics
+        if told is None or not told.has_null_count:
+            return _UNKNOWN
+        nulls += told.null_count
+        if told.null_count == column.num_values:
+            continue
+        if not told.has_min_max:
+            return _UNKNOWN
+        least.append(told.min)
+        most.append(told.max)
+    try:
+        # In the type of the column, which may be wider than that of the file.
+        ends = (
+            [pa.scalar(value, kind).as_py() for value in (min(least), max(most))] if least else [None, None]
+        )
+    except (pa.ArrowException, TypeError, OverflowError):
+        return _UNKNOWN
+    return _Range(ends[0], ends[1], nulls)
