@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config import TLS, given_uri, store_config
+from headrace.config import TLS, given_tls, given_uri, shown, store_config
 from headrace.errors import InvalidArgument
 from headrace.hopsfs import storage_options
 
@@ -67,10 +67,58 @@ def test_a_uri_without_its_two_slashes_is_no_folder(
     assert store_config(f"./{target.replace(':/', '-')}").is_local
 
 
-@pytest.mark.parametrize("name", ["ca", "cert", "key"])
-def test_certificates_are_paths(name: str) -> None:
-    with pytest.raises(InvalidArgument, match=rf"{name}=5 "):
-        TLS(**{"ca": "a", "cert": "c", "key": "k", name: 5})  # type: ignore[arg-type]
+SECRET = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\n-----END PRIVATE KEY-----\n"
+
+
+class Odd:
+    def __fspath__(self) -> bytes:
+        return b"/pems"
+
+
+@pytest.mark.parametrize("given", [5, b"/pems", Odd(), SECRET, Path(SECRET), SECRET.encode(), [SECRET]])
+@pytest.mark.parametrize("name", ["ca", "cert", "key", "folder"])
+def test_certificates_are_paths(name: str, given: object) -> None:
+    """A key that is given by its text is not shown."""
+    given_all = {"ca": "a", "cert": "c", "key": "k", name: given}
+    with pytest.raises(InvalidArgument) as caught:
+        TLS.from_dir(given) if name == "folder" else TLS(**given_all)  # type: ignore[arg-type]
+    assert name in caught.value.message
+    assert "MIGH" not in repr(caught.value.message) + repr(caught.value.details)
+
+
+@pytest.mark.parametrize("given", [False, (), ("a", "b", SECRET), {"key": SECRET}, SECRET])
+def test_what_is_no_certificates_is_not_shown(given: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"tls= is of type") as caught:
+        given_tls(given)
+    assert "MIGH" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("s3n://AKID:SECRET@lake/x", "s3n://***@lake/x"),
+        ("s3:/AKID:SECRET@lake", "s3:/***@lake"),
+        ("s3://AKID:SEC/RET@lake/x y\n", "s3://***@lake/x y\n"),
+        ("https://u:SECRET@h/x", "https://***@h/x"),
+        ("abfss://c:SECRET@a/x", "abfss://***@a/x"),
+        ("abfss://box-1@a/x?sig=SECRET", "abfss://box-1@a/x?***"),
+        ("wasb://box@a/x?sig=SECRET", "wasb://box@a/x?***"),
+        ("ftp://h/a@b", "ftp://***@b"),
+    ],
+)
+def test_keys_in_a_uri_are_not_shown(target: str, told: str) -> None:
+    assert shown(target) == told
+    with pytest.raises(InvalidArgument) as caught:
+        store_config(target, registry="sqlite:///none.db")
+    assert "SECRET" not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("target", ["", "  ", "file://", "file:///"])
+def test_a_store_without_a_name(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgument, match=r"the store has no name"):
+        store_config(target)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_folder_of_certificates() -> None:
@@ -88,7 +136,7 @@ def test_a_folder_of_certificates() -> None:
 
 def test_a_folder_is_no_certificates() -> None:
     with (
-        pytest.raises(InvalidArgument, match="tls='/pems'"),
+        pytest.raises(InvalidArgument, match=r"tls= is of type str"),
         storage_options("hopsfs://nn:8020", tls="/pems"),  # type: ignore[arg-type]
     ):
         pass

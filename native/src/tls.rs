@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, InconsistentKeys, RootCertStore, SignatureScheme};
 use webpki::{EndEntityCert, KeyUsage};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A file of certificates or keys that cannot be used.
 #[derive(Debug)]
@@ -137,13 +139,26 @@ fn configure(
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, CertificateError> {
-    fs::read(file).map_err(|error| CertificateError::new(file, format!("cannot be read: {error}")))
+    let mut data =
+        fs::read(file).map_err(|error| CertificateError::new(file, format!("cannot be read: {error}")))?;
+    // Which some editors write before the first line, that would then be none of PEM's.
+    if data.starts_with(BYTE_ORDER_MARK) {
+        data.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok(data)
+}
+
+fn damage(error: &pem::Error) -> String {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "is cut off: a section has no end".into(),
+        error => format!("is damaged: {error}"),
+    }
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(&read(file)?)
         .collect::<Result<_, _>>()
-        .map_err(|error| CertificateError::new(file, format!("is damaged: {error}")))?;
+        .map_err(|error| CertificateError::new(file, damage(&error)))?;
     if chain.is_empty() {
         return Err(CertificateError::new(
             file,
@@ -173,10 +188,10 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> 
         ));
     }
     PrivateKeyDer::from_pem_slice(&pem).map_err(|error| match error {
-        rustls::pki_types::pem::Error::NoItemsFound => {
+        pem::Error::NoItemsFound => {
             CertificateError::new(file, "holds no private key in PEM (-----BEGIN PRIVATE KEY-----)")
         }
-        error => CertificateError::new(file, format!("is damaged: {error}")),
+        error => CertificateError::new(file, damage(&error)),
     })
 }
 

@@ -35,6 +35,8 @@ _UNUSABLE_ELSEWHERE = {"hdfs": _NOT_OF_HDFS, "hopsfs": _NOT_OF_HDFS}
 # Two names of one thing.
 _ALIASES = {"s3a": "s3", "abfs": "abfss"}
 # Of a bucket, a container of an account, a nameservice, or a host and its port; none where the configuration names it.
+# The part before the @ of an address of Azure that has no key in it.
+_CONTAINER = re.compile(r"/*[a-z0-9-]{3,63}")
 _AUTHORITY = re.compile(r"(?:[A-Za-z0-9_.@-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 
 
@@ -58,8 +60,8 @@ class TLS:
 
     def __post_init__(self) -> None:
         for name, file in (("ca", self.ca), ("cert", self.cert), ("key", self.key)):
-            if file is not None and not isinstance(file, (str, os.PathLike)):
-                raise InvalidArgument(f"{name}={file!r} is no path of a PEM file")
+            if file is not None:
+                _check_path(name, file)
         if (self.cert is None) != (self.key is None):
             raise InvalidArgument("TLS needs cert and key together, or neither")
         if self.verify not in ("full", "chain"):
@@ -76,6 +78,7 @@ class TLS:
         verify: Literal["full", "chain"] = "full",
     ) -> TLS:
         """The `PEMS_DIR` convention: `ca_chain.pem`, `client_cert.pem`, `client_key.pem`."""
+        _check_path("the folder of certificates", path)
         ca, cert, key = (Path(path) / f"{name}.pem" for name in ("ca_chain", "client_cert", "client_key"))
         return cls(ca, cert, key, server_name=server_name, verify=verify)
 
@@ -94,9 +97,26 @@ def given_tls(tls: object) -> TLS | None:
     """What a caller gave as certificates. Raises InvalidArgument."""
     if isinstance(tls, TLS | None):
         return tls
+    # Not what it is: a key may be given by its text.
     raise InvalidArgument(
-        f"tls={tls!r} is refused", hint='write headrace.TLS("ca.pem"), or headrace.TLS.from_dir(folder)'
+        f"tls= is of type {type(tls).__name__}, which is refused",
+        hint='write headrace.TLS("ca.pem"), or headrace.TLS.from_dir(folder)',
     )
+
+
+def _check_path(name: str, given: object) -> None:
+    """Raises InvalidArgument, which does not repeat what may be a key."""
+    try:
+        path = os.fspath(given)  # type: ignore[call-overload]
+    except TypeError:
+        path = None
+    if not isinstance(path, str):
+        raise InvalidArgument(f"{name} is of type {type(given).__name__}, and no path")
+    if "-----BEGIN" in path or "\n" in path:
+        raise InvalidArgument(
+            f"{name} is the text of a PEM file, and not its path",
+            hint="write it to a file that none but you can read, and name that",
+        )
 
 
 def _is_host(name: object) -> bool:
@@ -241,20 +261,33 @@ def cloud_settings(prefix: str) -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key.startswith(prefix)}
 
 
+def shown(target: str) -> str:
+    """What a caller gave as a store, without the keys that may stand in it: before an @, or behind a question mark."""
+    scheme, slash, rest = target.partition(":/")
+    if not slash:
+        return target
+    who, at, where = rest.rpartition("@")
+    if at and not _CONTAINER.fullmatch(who):
+        rest = f"{who[: len(who) - len(who.lstrip('/'))]}***@{where}"
+    path, question, _ = rest.partition("?")
+    return f"{scheme}:/{path}{'?***' if question else ''}"
+
+
 def given_uri(text: str) -> str:
     """A URI of a folder in a storage, in the one form of all that mean it. Raises InvalidArgument."""
     if not text.isprintable():
-        raise InvalidArgument(f"{text!r} holds a character that cannot be printed")
+        raise InvalidArgument(f"{shown(text)!r} holds a character that cannot be printed")
     given, _, rest = text.partition("://")
     scheme, rest = _ALIASES.get(given.lower(), given.lower()), rest.rstrip("/")
     authority, *parts = rest.split("/")
     if any(part in ("", ".", "..") for part in parts):
-        raise InvalidArgument(f"{text!r} holds a folder without a name of its own")
+        raise InvalidArgument(f"{shown(text)!r} holds a folder without a name of its own")
     if "@" in authority and scheme != "abfss":
         raise InvalidArgument(f"{scheme}://…@… names a user", hint="give keys by storage_options")
     if not _AUTHORITY.fullmatch(authority):
         raise InvalidArgument(
-            f"{text!r} names no bucket and no cluster", hint=f"write {scheme}://name/folder, in plain letters"
+            f"{shown(text)!r} names no bucket and no cluster",
+            hint=f"write {scheme}://name/folder, in plain letters",
         )
     folder = "/".join(parts)
     check_folder(folder)
@@ -313,7 +346,7 @@ def _local_root(target: str) -> Path:
     scheme = urlsplit(target).scheme if "://" in target else ""
     if scheme not in ("", "file"):
         raise InvalidArgument(
-            f"{target!r} is no store",
+            f"{shown(target)!r} is no store",
             hint="give a local folder, a URI such as s3://bucket/path or hdfs://host:port/path, or grpc://host:port",
         )
     if _HOST_PORT.fullmatch(target):
@@ -324,11 +357,11 @@ def _local_root(target: str) -> Path:
     meant = _ONE_SLASH.match(target)
     if meant is not None:
         raise InvalidArgument(
-            f"{target!r} is a URI without its two slashes",
-            hint=f"write {meant['scheme']}://…, or ./{target} for a folder of that name",
+            f"{shown(target)!r} is a URI without its two slashes",
+            hint=f"write {meant['scheme']}://…, or ./ before it for a folder of that name",
         )
     path = unquote(target.removeprefix("file://")) if scheme else target
-    if not path:
+    if not path.strip() or (scheme and not path.strip("/")):
         raise InvalidArgument("the store has no name", hint='"." is the current folder')
     root = Path(path).expanduser().absolute()
     check_folder(str(root))
@@ -343,8 +376,9 @@ def check_folder(path: str) -> None:
 
 
 def _unusable(path: str, what: str) -> InvalidArgument:
+    name, question, _ = shown(path).partition("?")  # behind which a signature of Azure's stands
     return InvalidArgument(
-        f"{path!r} holds {what!r}, which the Delta library cannot keep in a folder's name",
+        f"{name + question!r} holds {what!r}, which the Delta library cannot keep in a folder's name",
         hint="name the folder otherwise",
     )
 

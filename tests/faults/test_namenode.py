@@ -106,6 +106,24 @@ def test_other_threads_go_on_while_it_stands_still(hdfs: Hdfs, there: Place, cal
     assert max(later - sooner for sooner, later in pairwise(times)) < 0.5
 
 
+def test_many_at_once_wait_no_longer_than_one(hdfs: Hdfs, there: Place) -> None:
+    """Threads that read one table, and such as write to it: none begins to wait when another has given up."""
+    with there.connect(**QUICK) as store, ThreadPoolExecutor(6) as threads:
+        group = store.get_feature_group("numbers")
+        acts.CALLS["append"](group, 0)
+        hdfs.active.freeze()
+        try:
+            begun = time.monotonic()
+            calls = [threads.submit(acts.CALLS["read"], group) for _ in range(4)]
+            calls += [threads.submit(acts.CALLS["append"], group, number) for number in (1, 2)]
+            came = [call.exception(60) for call in calls]
+            took = time.monotonic() - begun
+        finally:
+            hdfs.active.thaw()
+        assert all(isinstance(each, hr.Timeout | hr.OutcomeUnknown) for each in came), came
+        assert took < 8, "an outage is of 2 s"
+
+
 def test_a_table_out_of_reach_hides_no_others(hdfs: Hdfs, there: Place, tmp_path: Path) -> None:
     with there.connect() as store:
         store.get_feature_group("numbers").insert([{"id": 1, "value": 1}])

@@ -237,6 +237,7 @@ def test_files_that_cannot_be_used(authority: Authority, files: dict[str, Path],
     empty.write_text("no PEM here\n")
     damaged = tmp_path / "damaged.pem"
     damaged.write_text("-----BEGIN CERTIFICATE-----\n%%%\n-----END CERTIFICATE-----\n")
+    cut = tmp_path / "cut.pem"
     noise = tmp_path / "noise.pem"
     noise.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
     _, secret = authority.issue("secret", password=b"secret")
@@ -252,6 +253,7 @@ def test_files_that_cannot_be_used(authority: Authority, files: dict[str, Path],
     _, other_key = authority.issue("another")
     old_cert, old_key = authority.issue("expired", days=(-4, -2))
     young_cert, young_key = authority.issue("young", days=(2, 4))
+    cut.write_text("-----BEGIN PRIVATE KEY-----\nAAAA\n")
     for changed, file, says in [
         *(({name: tmp_path / "none"}, tmp_path / "none", "cannot be read: No such file") for name in files),
         ({"ca": tmp_path}, tmp_path, "cannot be read"),
@@ -261,6 +263,7 @@ def test_files_that_cannot_be_used(authority: Authority, files: dict[str, Path],
         ({"key": empty}, empty, "holds no private key in PEM"),
         ({"key": files["cert"]}, files["cert"], "holds no private key in PEM"),
         *(({name: damaged}, damaged, "is damaged") for name in ("ca", "cert")),
+        *(({name: cut}, cut, "is cut off") for name in files),
         *(({name: noise}, noise, "certificate that can") for name in ("ca", "cert")),
         ({"key": secret}, secret, "is encrypted: decrypt it"),
         ({"key": legacy}, legacy, "is encrypted: decrypt it"),
@@ -272,3 +275,14 @@ def test_files_that_cannot_be_used(authority: Authority, files: dict[str, Path],
             Tunnel(["127.0.0.1:8020"], **(files | changed))  # type: ignore[arg-type]
         assert raised.value.file == str(file)
         assert str(raised.value).startswith(f"{file}: ")
+
+
+def test_a_mark_before_the_first_line(authority: Authority, files: dict[str, Path], tmp_path: Path) -> None:
+    """Editors of Windows write one, and end lines otherwise."""
+    marked = {}
+    for name, path in files.items():
+        marked[name] = tmp_path / f"{name}-marked.pem"
+        marked[name].write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    with pytest.raises(CertificateError, match="is not the key"):
+        Tunnel(["127.0.0.1:8020"], **(marked | {"key": authority.issue("strange")[1]}))
+    Tunnel(["127.0.0.1:8020"], **marked).close()

@@ -25,7 +25,7 @@ from headrace.errors import (
 )
 from headrace.model.definition import GroupDefinition
 from headrace.registry import Registry, migration
-from headrace.registry.database import Database
+from headrace.registry.database import Database, read_url, sqlite_file
 
 WEATHER = GroupDefinition(name="weather", version=1, primary_key=("id",))
 
@@ -205,3 +205,48 @@ def run_at_insert(url: str, body: str, when: str, kind: str = "", timing: str = 
         server.execute(
             f"CREATE {kind} TRIGGER act {when} ON feature_group {timing} FOR EACH ROW EXECUTE FUNCTION act()"
         )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///file::memory:?uri=true",
+        "sqlite:///file::memory:?cache=shared&uri=true",
+        "sqlite:///file:x.db?mode=memory&uri=true",
+        "sqlite:///file:?uri=true",
+        "sqlite:///x.db?mode=memory",
+    ],
+)
+def test_memory_keeps_nothing(url: str) -> None:
+    with pytest.raises(Unsupported, match=r"cannot be kept in memory"):
+        read_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///file:x.db",
+        "sqlite:///x.db?uri=true",
+        "sqlite:////x.db?nolock=1&uri=true",
+        "sqlite:///x\0.db",
+    ],
+)
+def test_a_file_that_would_not_be_found_again(url: str) -> None:
+    with pytest.raises(InvalidArgument):
+        read_url(url)
+
+
+def test_a_uri_of_sqlite_is_a_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = read_url("sqlite:///file:a b.db?uri=true")
+    assert sqlite_file(url) == f"{tmp_path}/a b.db"
+    Registry.open("sqlite:///file:a b.db?uri=true").close()
+    assert (tmp_path / "a b.db").exists()
+
+
+def test_an_at_in_a_password_is_not_taken_for_a_host() -> None:
+    with pytest.raises(InvalidArgument, match=r"more than one @") as caught:
+        read_url("postgresql://u:p@SECRET@127.0.0.1:1/db")
+    assert "SECRET" not in f"{caught.value.message} {caught.value.hint}"

@@ -47,6 +47,7 @@ def test_options_are_of_hdfs_alone() -> None:
     "options",
     [
         {"headrace.hdfs.patience": "1"},
+        {"Headrace.HDFS.answer_timeout": "1"},
         {"headrace.hdfs.answer_timeout": "soon"},
         {"headrace.hdfs.answer_timeout": "0"},
     ],

@@ -12,6 +12,7 @@ import pytest
 from headrace.errors import InvalidArgument
 from headrace.storage.object_store import bucket
 from headrace.storage.places import Places
+from headrace.storage.remote_files import RemoteFiles
 
 OPTIONS = {"AWS_REGION": "eu-north-1", "AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "sesame"}
 
@@ -126,6 +127,7 @@ def test_the_environment_may_name_the_server(monkeypatch: pytest.MonkeyPatch) ->
         ("abfss://c@a.dfs.core.windows.net", {}, "AZURE_STORAGE_ACCOUNT_KEY is not set"),
         ("abfss://c@a.dfs.core.windows.net", {"azure_storage_account_key": "k"}, None),
         ("abfss://c@a.dfs.core.windows.net", {"AZURE_STORAGE_SAS_TOKEN": "t"}, None),
+        ("az://c", {"azure_storage_account_name": "a"}, "AZURE_STORAGE_ACCOUNT_KEY is not set"),
         ("gs://b", {}, "GOOGLE_SERVICE_ACCOUNT is not set"),
         ("gs://b", {"GOOGLE_SERVICE_ACCOUNT": "/f.json"}, None),
     ],
@@ -140,3 +142,19 @@ def test_keys_that_are_not_named(
     for name, value in options.items():
         monkeypatch.setenv(name.upper(), value)
     assert bucket(uri, {}).hint == found
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY is not set"),
+        ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID is not set"),
+    ],
+)
+def test_half_a_pair_of_keys_is_told(monkeypatch: pytest.MonkeyPatch, given: str, hint: str) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    server = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "r"}
+    with pytest.raises(InvalidArgument) as caught:
+        RemoteFiles(bucket("s3://lake", {given: "k", **server}))
+    assert str(caught.value.hint).startswith(hint)

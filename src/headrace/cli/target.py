@@ -171,5 +171,6 @@ def storage_options(given: list[str] | None) -> dict[str, str] | None:
         return None
     for text in given:
         if "=" not in text.strip("="):
-            raise InvalidArgument(f"--option {text} has no value", hint="write --option KEY=VALUE")
+            # Not which: it may be a key.
+            raise InvalidArgument("an --option has no value", hint="write --option KEY=VALUE")
     return {key: value for key, _, value in (text.partition("=") for text in given)}

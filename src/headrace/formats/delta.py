@@ -6,7 +6,6 @@ Source: the Delta Lake protocol (https://github.com/delta-io/delta/blob/master/P
 from __future__ import annotations
 
 import datetime as dt
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
@@ -26,6 +25,7 @@ from headrace.formats.delta_write import SAME_ROWS, UNIQUE, WriteId
 from headrace.formats.delta_writer import DeltaWriter
 from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
+from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
 from headrace.storage.files import lost
 from headrace.storage.folder import Folder
@@ -52,10 +52,10 @@ class DeltaLog:
         self._checked = -1
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
         self._history = DeltaHistory()
-        self._lock = threading.Lock()
+        self._lock = Turn()
         self.started = False
         """The table was made, by whomever: one that is not there is lost."""
-        self.writing = threading.Lock()
+        self.writing = Turn()
         """Held by writers of this process, so that they queue rather than collide."""
 
     def newest(self) -> Snapshot | None:

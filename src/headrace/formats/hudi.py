@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
@@ -32,6 +31,7 @@ from headrace.formats.hudi_properties import HudiProperties, read_properties
 from headrace.formats.hudi_timeline import instant_at, time_of
 from headrace.formats.normal_schema import normal_schema
 from headrace.formats.pruning import may_hold
+from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
 from headrace.model.expression import Condition, columns_of
 from headrace.storage.files import lost
@@ -78,7 +78,7 @@ class HudiTable:
     def __init__(self, table: Folder) -> None:
         self.table = table
         self.started = False
-        self._lock = threading.Lock()
+        self._lock = Turn()
         self._known: tuple[HudiProperties, HudiListing] | None = None
         self._newest: Snapshot | None = None
         self._current: dict[Group, Slice] = {}

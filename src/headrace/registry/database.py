@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url
 from sqlalchemy.engine import URL
@@ -191,25 +191,42 @@ def sqlite_file(url: URL) -> str:
 
 def read_url(text: str) -> URL:
     """Raises InvalidArgument, Unsupported."""
+    unreadable = InvalidArgument(
+        "the registry's URL cannot be read", hint="write sqlite:///path or postgresql://user@host/database"
+    )
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
+        raise unreadable from None
+    if "\0" in text:
+        raise unreadable
+    if "@" in (url.host or ""):
         raise InvalidArgument(
-            "the registry's URL cannot be read",
-            hint="write sqlite:///path or postgresql://user@host/database",
-        ) from None
+            "the registry's URL has more than one @", hint="in a user's name or a password, write %40 for it"
+        )
     driver = _DRIVERS.get(url.drivername)
     if driver is None:
         raise Unsupported(
             f"a registry cannot be kept in {url.drivername}", hint="use sqlite:///path or postgresql://…"
         )
     if url.get_backend_name() == "sqlite":
-        if url.database in (None, "", ":memory:"):
-            raise Unsupported("a registry cannot be kept in memory", hint="name a file: sqlite:///path")
-        if not url.database.startswith("file:"):
-            # As whoever works in another folder can find it: a store remembers which registry is its own.
-            url = url.set(database=os.path.abspath(url.database))
+        url = _whole(url)
     return url.set(drivername=driver)
+
+
+def _whole(url: URL) -> URL:
+    """The file as whoever works in another folder can find it: a store remembers which registry is its own."""
+    name, file = url.database or "", sqlite_file(url)
+    if file in ("", ":memory:") or url.query.get("mode") == "memory":
+        raise Unsupported("a registry cannot be kept in memory", hint="name a file: sqlite:///path")
+    is_uri = name.startswith("file:")
+    if is_uri != (url.query.get("uri") == "true"):
+        raise InvalidArgument(
+            "the registry's URL names its file half as a path, and half as a URI of SQLite",
+            hint="write sqlite:///path, or sqlite:///file:path?uri=true",
+        )
+    whole = os.path.abspath(file)
+    return url.set(database=f"file:{quote(whole)}" if is_uri else whole)
 
 
 def _enforce_foreign_keys(connection: sqlite3.Connection, _record: object) -> None:

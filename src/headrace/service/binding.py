@@ -57,7 +57,7 @@ def _claim(config: StoreConfig, marks: Marks, registry: Registry, known: KnownSt
         raise InvalidArgument(
             f"the registry at {registry.address} is that of the store at {known.root}, not at {config.root}",
             hint=f"give each store a registry of its own; when you move one, take its {MARKS} along. "
-            "If the first was mistyped, and nothing is in it, delete this registry and that folder",
+            "If the first was mistyped, and nothing is in it, delete this registry and all of that store",
         )
     marks.add(Mark(known.id, _mentioned(config)))
     return known

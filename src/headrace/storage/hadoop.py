@@ -106,7 +106,9 @@ def reach(
         return Unavailable(f"{shown} cannot be reached: {failure}", hint=hint)
 
     authority = urlsplit(shown).netloc
-    hint = f"headrace doctor {urlsplit(shown).scheme} {shown}/ looks for the cause"
+    scheme, other = ("hopsfs", "hdfs") if tls is not None else ("hdfs", "hopsfs")
+    hint = f"headrace doctor {scheme} {shown}/ looks for the cause; NameNodes "
+    hint += f"{'without' if tls is not None else 'that speak'} TLS are of {other}://"
     if [host.rpartition(":")[0] for host in namenodes] == [authority]:
         hint = (
             f"{authority} is taken for a host, since the configuration has no such nameservice: "
@@ -138,9 +140,9 @@ def _times(options: Mapping[str, str]) -> dict[str, float]:
     """How long the tunnel waits, for what."""
     found = {}
     for key, value in options.items():
-        if key.startswith(_PREFIX):
-            name = key.removeprefix(_PREFIX)
-            if name not in _TIMES:
+        if key.lower().startswith(_PREFIX):
+            name = key[len(_PREFIX) :]
+            if not key.startswith(_PREFIX) or name not in _TIMES:
                 raise InvalidArgument(
                     f"there is no option {key}", hint=f"there are {_PREFIX}{{{', '.join(_TIMES)}}}"
                 )

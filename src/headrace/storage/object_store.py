@@ -73,7 +73,7 @@ def bucket(uri: str, options: Mapping[str, str]) -> Place:
             f"{uri!r} names a port, and a bucket has none", hint="AWS_ENDPOINT_URL names the server"
         )
     is_amazon = parts.scheme == "s3"
-    cloud = _CLOUDS.get(parts.scheme)
+    cloud = _CLOUDS.get("abfss" if parts.scheme == "az" else parts.scheme)
     told = cloud_settings(cloud.prefix) if cloud is not None else {}
     names = {name.lower() for name in (*told, *options)}
     # Of what the environment says to programs of Azure and Google much is for others, of several lines too.

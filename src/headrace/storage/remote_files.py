@@ -38,7 +38,9 @@ class RemoteFiles:
         try:
             self._handler = DeltaFileSystemHandler(f"{place.uri}/", dict(place.options))
         except Exception as error:
-            raise InvalidArgument(f"{place.shown} cannot be used as it is told: {plain(error)}") from error
+            raise InvalidArgument(
+                f"{place.shown} cannot be used as it is told: {plain(error)}", hint=place.hint
+            ) from error
         self._answered = -_LATELY_S
 
     def fact(self, path: str) -> Fact | None:
