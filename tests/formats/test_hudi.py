@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -110,6 +112,29 @@ def test_a_commit_that_cannot_be_read_is_named(table, bytes_):
     for _ in range(2):
         with pytest.raises(CorruptTable, match=first.name):
             broken.newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+@pytest.mark.parametrize("path", ["../other/x.parquet", "/etc/x.parquet", "a/../../x.parquet"])
+def test_files_outside_the_table_are_not_its_own(table, path):
+    (first, *_) = sorted(p for p in timeline_of(table).iterdir() if p.suffix == ".commit")
+    told = json.loads(first.read_bytes())
+    told["partitionToWriteStats"][""][0]["path"] = path
+    first.write_text(json.dumps(told))
+    with pytest.raises(CorruptTable, match=r"is outside the table"):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+def test_a_commit_that_is_being_written_is_waited_for(table):
+    *_, last = sorted(p for p in timeline_of(table).iterdir() if p.suffix == ".commit")
+    data = last.read_bytes()
+    wanted = files(opened(table).newest())
+    last.write_bytes(b"")
+    writing = threading.Timer(0.05, last.write_bytes, [data])
+    writing.start()
+    assert files(opened(table).newest()) == wanted
+    writing.join()
 
 
 @pytest.mark.parametrize("table", of("partitioned", 6, 9), ids=named, indirect=True)

@@ -88,6 +88,8 @@ def _commit(told: Mapping[str, Any]) -> HudiCommit:
             deleted += stat.get("numDeletes") or 0
             if not stat.get("path"):
                 continue  # it failed, or had nothing to write
+            if ".." in stat["path"].split("/") or stat["path"].startswith("/"):
+                raise ValueError(f"{stat['path']} is outside the table")
             previous = stat.get("prevCommit")
             written.append(
                 Written(

@@ -6,6 +6,7 @@ The table is listed once. After that, what a write tells of itself says which fi
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from headrace.storage.folder import Folder
 
 _BASE_FILE = re.compile(r"(?P<id>.+)_(?P<token>\d+-\d+-\d+)_(?P<begun>\d{14}|\d{17})\.parquet")
 _ROUNDS = 8
+_PATIENCE = (0.01, 0.05, 0.2)
 
 Group = tuple[str, str]
 """A partition, and the id of a file group in it: files that replace each other."""
@@ -134,10 +136,19 @@ class HudiListing:
         for begun in which:
             path = f"{self._folder}/{timeline.writes[begun].name}"
             try:
-                found[begun] = self.commits.get(begun) or read_commit(self._table.files.read(path), path)
+                found[begun] = self.commits.get(begun) or read_commit(self._content(path), path)
             except FileNotFoundError:
                 return None
         return found
+
+    def _content(self, path: str) -> bytes:
+        """That of a commit's file, which a writer on a disk makes first, and fills then."""
+        for patience in _PATIENCE:
+            data = self._table.files.read(path)
+            if data:
+                return data
+            time.sleep(patience)
+        return self._table.files.read(path)
 
     def _take(self, begun: int, done: int, commit: HudiCommit) -> None:
         self.commits[begun] = commit
