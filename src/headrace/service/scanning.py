@@ -82,7 +82,8 @@ class Scanner:
         definition, snapshot = planned.plan.resolved.sides[side].definition, planned.snapshots[side]
         if snapshot.unique_by(columns):
             return True
-        key = (definition.location or definition.ref, snapshot.version, columns)
+        # The size, too: of Hudi's older tables a commit may be complete later, and of a time before the newest.
+        key = (definition.location or definition.ref, snapshot.version, snapshot.size_bytes, columns)
         known = self._unique.get(key)
         if known is None:
             known = not session.rows(duplicates_query(snapshot.relation(), columns))
