@@ -22,7 +22,7 @@ SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE)
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter hudi%,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -142,7 +142,7 @@ test: setup ## the tests that need nothing but Python (minutes)
 test-native: ## the native part's own tests
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

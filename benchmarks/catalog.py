@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from benchmarks import commits, dataset, lookup, memory, pit, statistics, storage, tpch, tunnel, upsert, wide
+from benchmarks import (
+    commits,
+    dataset,
+    hudi,
+    lookup,
+    memory,
+    pit,
+    statistics,
+    storage,
+    tpch,
+    tunnel,
+    upsert,
+    wide,
+)
 from benchmarks.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
-    for family in (tpch, memory, lookup, pit, wide, dataset, upsert, statistics, commits, storage, tunnel)
+    for family in (
+        tpch,
+        memory,
+        lookup,
+        pit,
+        wide,
+        dataset,
+        upsert,
+        statistics,
+        commits,
+        storage,
+        tunnel,
+        hudi,
+    )
     for workload in family.WORKLOADS
 }

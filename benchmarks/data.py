@@ -52,6 +52,11 @@ def generated(name: str, query: str) -> Path:
     return _once(DATA / name, generate) / "rows.parquet"
 
 
+def made(name: str, generate: Callable[[Path], None]) -> Path:
+    """A folder that others' programs write."""
+    return _once(DATA / name, generate)
+
+
 def lake(name: str, write: Callable[[hr.FeatureStore], None]) -> Path:
     """A lake that this version of Headrace wrote; another version, another lake."""
 
