@@ -218,6 +218,15 @@ class TestTiesOnKeyAndEventTime:
             temps_at(store, weather, "11:00")
         assert "weather" in str(caught.value)
 
+    def test_also_where_rows_are_found_by_their_keys(self, store):
+        weather = make_weather(store, ("JFK", "10:00", 0.0))
+        for number in range(12):  # in so many files that an index is made of them
+            weather.insert(frame(WEATHER, ("JFK", at("10:00"), float(number))), mode="append")
+        flights = make_flights(store, (1, "11:00", "JFK", 0.0))
+        of_one = weather.filter(weather["origin"] == "JFK").select("temp")
+        with pytest.raises(hr.AmbiguousRows, match="origin='JFK'"):
+            flights.join(of_one, on="origin").read().to_arrow()
+
     def test_null_and_a_value_are_not_alike(self, store):
         weather = make_weather(store, ("JFK", "10:00", 1.0), ("JFK", "10:00", None))
         with pytest.raises(hr.AmbiguousRows):

@@ -111,7 +111,7 @@ class Running:
             for batch in self._session.stream(program.query, batch_rows):
                 side = assembly.ambiguous_side(batch)
                 if side is not None:
-                    raise self._scanner.ambiguity(self._plan, facts, side)
+                    raise self._scanner.ambiguity(self._planned, facts, side)
                 yield assembly.batch(batch), batch
 
     def _start(self) -> tuple[Facts, Program]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow as pa
 
 from headrace.engine.duck import Engine, Session
@@ -10,7 +12,6 @@ from headrace.engine.key_index import KeyIndex
 from headrace.errors import AmbiguousRows
 from headrace.model.expression_sql import identifier
 from headrace.planning.facts import Facts, duplicates_query, unique_columns
-from headrace.planning.plan import Plan
 from headrace.planning.side_sql import side_sql
 from headrace.service.planned import Planned
 
@@ -90,16 +91,19 @@ class Scanner:
             self._unique.put(key, known)
         return known
 
-    def ambiguity(self, plan: Plan, facts: Facts, side: int) -> AmbiguousRows:
+    def ambiguity(self, planned: Planned, facts: Facts, side: int) -> AmbiguousRows:
         """The error to raise where a row found several of the side at once, with examples of them."""
+        plan = planned.plan
         definition = plan.resolved.sides[side].definition
         examples = []
         lookup = next((x for x in plan.lookups if x.side == side), None)
         if lookup is not None:
             names = ", ".join(identifier("k_" + key) for _, key in lookup.on) or "true AS whole"
+            # In another session, for the first is still at it; what was registered there is not known here.
             with self._engine.session() as session:
+                there = dataclasses.replace(facts, relations=self._relations(planned, session, (0, 1)))
                 found = session.rows(
-                    f"SELECT {names} FROM ({side_sql(plan, lookup, facts)}) WHERE ambiguous LIMIT 3"
+                    f"SELECT {names} FROM ({side_sql(plan, lookup, there)}) WHERE ambiguous LIMIT 3"
                 )
             examples = [{k.removeprefix("k_"): v for k, v in row.items()} for row in found]
         shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items()) for row in examples)
