@@ -41,6 +41,9 @@ def postgres_url() -> Iterator[str]:
             stdout=subprocess.DEVNULL,
             **user,
         )
+        # Whoever is `locked` needs a password; nobody else does.
+        rules = folder / "data" / "pg_hba.conf"
+        rules.write_text(f"local all locked scram-sha-256\n{rules.read_text()}")
         serve = [programs / "postgres", "-D", "data", "-k", folder, "-h", "", "-F"]
         keeper = subprocess.Popen(
             ["sh", "-c", KEEPER, "sh", *serve],

@@ -11,7 +11,7 @@ import headrace as hr
 PUBLIC: dict[str, set[str]] = {
     "TLS": {"ca", "cert", "key", "server_name", "verify", "from_dir", "read_ca", "read_identity"},
     "FeatureStore": {
-        "create_feature_group", "get_feature_group", "get_or_create_feature_group", "list_feature_groups",
+        "create_feature_group", "create_external_feature_group", "get_feature_group", "get_or_create_feature_group", "list_feature_groups",
         "delete_feature_group", "create_feature_view", "get_feature_view", "get_or_create_feature_view", "list_feature_views", "delete_feature_view",
         "register_feature_group", "get_historical_features", "service_version", "project", "close",
     },

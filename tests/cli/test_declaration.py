@@ -1,7 +1,8 @@
-"""`headrace fg register` and `add-features`: what a feature group is."""
+"""`headrace fg register`, `create-external` and `add-features`: what a feature group is."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,6 +120,59 @@ class TestRegister:
         assert on_own("fg", "register", "theirs@v1", table, *KEYS).code == 0
         assert on_own("fg", "register", "theirs@v1", table, *KEYS).code == 6
         assert "this is version 2" in on_own("fg", "register", "theirs", table, *KEYS).err
+
+
+class TestCreateExternal:
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> Path:
+        with sqlite3.connect(tmp_path / "planes.db") as connection:
+            connection.executescript(
+                "CREATE TABLE planes (tailnum TEXT, seats INTEGER, seen TIMESTAMP);"
+                "INSERT INTO planes VALUES ('N1', 100, '2013-01-01 10:00:00')"
+            )
+        return tmp_path / "planes.db"
+
+    def test_a_table(self, on_own: Command, database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(database.parent)
+        told = on_own(
+            "fg", "create-external", "planes@v2", "--driver", "sqlite", "--uri", "file:planes.db", "--table", "planes",
+            "--primary-key", "tailnum", "--event-time", "seen", "--ttl", "30d", "--json",
+        ).json  # fmt: skip
+        expected = {
+            "name": "planes", "version": 2, "primary_key": ["tailnum"], "event_time": "seen", "ttl": "30d",
+            "format": "external", "location": f"planes in sqlite (file:{database})", "adopted": True,
+        }  # fmt: skip
+        assert expected.items() <= told.items()
+        assert [column["name"] for column in told["columns"]] == ["tailnum", "seats", "seen"]
+        assert on_own("fg", "preview", "planes", "--json").json[0]["seats"] == 100
+        assert on_own("fg", "show", "planes", "--json").json["rows"] is None
+        assert f"location     planes in sqlite (file:{database})" in on_own("fg", "show", "planes").lines
+        assert on_own("fg", "list", "--json").json[0]["name"] == "planes"
+
+    def test_a_query(self, on_own: Command, database: Path) -> None:
+        told = on_own(
+            "fg", "create-external", "planes", "--driver", "sqlite", "--uri", f"file:{database}",
+            "--query", "SELECT tailnum, seats * 2 AS twice FROM planes", "--primary-key", "tailnum", "--json",
+        ).json  # fmt: skip
+        assert [column["name"] for column in told["columns"]] == ["tailnum", "twice"]
+
+    def test_refused(self, on_own: Command, database: Path) -> None:
+        given = (
+            "fg",
+            "create-external",
+            "planes",
+            "--driver",
+            "sqlite",
+            "--primary-key",
+            "tailnum",
+            "--json",
+        )
+        refused = on_own(*given, "--uri", "postgresql://me:hush@host/db", "--table", "planes")
+        assert (refused.code, refused.error["code"]) == (2, "INVALID_ARGUMENT")
+        assert "hush" not in refused.err
+        missing = on_own(*given, "--uri", f"file:{database}", "--table", "ghosts")
+        assert missing.error["code"] == "NOT_FOUND"
+        assert on_own(*given, "--uri", f"file:{database}").error["code"] == "INVALID_ARGUMENT"
 
 
 class TestAddFeatures:

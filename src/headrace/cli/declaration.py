@@ -1,4 +1,4 @@
-"""`headrace fg create`, `register` and `add-features`: what a feature group is."""
+"""`headrace fg create`, `create-external`, `register` and `add-features`: what a feature group is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.cli.group import Name, commit_told, group_named, print_group
 from headrace.cli.option import Description, Tags, columns_in, tags_in
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Target, on_store
-from headrace.model.choice import EventTimeUnit, GroupFormat
+from headrace.model.choice import DriverName, EventTimeUnit, GroupFormat
 from headrace.model.name import parse_reference, reference
 
 NewName = Annotated[
@@ -62,6 +62,55 @@ def create(
             event_time=event_time,
             created_time=created_time,
             partition_by=columns_in(partition_by or []),
+            ttl=ttl,
+            min_age=min_age,
+            tie_breaker=tie_breaker,
+            event_time_unit=event_time_unit,
+            description=description,
+            tags=tags_in(tag or ()),
+        )
+        print_group(group, target.json)
+
+
+@on_store
+def create_external(
+    target: Target,
+    name: NewName,
+    driver: Annotated[DriverName, typer.Option(help="Of the database.")],
+    uri: Annotated[
+        str,
+        typer.Option(
+            help="Where its URI is found when a query is run: env:NAME, or file:/path of a file that holds it; for "
+            "SQLite the path of the database."
+        ),
+    ],
+    primary_key: PrimaryKey,
+    table: Annotated[
+        str | None, typer.Option(help="Such as public.planes, spelt as the database has it.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="In the database's own SQL, in place of a table.")] = None,
+    event_time: EventTime = None,
+    created_time: CreatedTime = None,
+    ttl: Ttl = None,
+    min_age: MinAge = None,
+    tie_breaker: TieBreaker = None,
+    event_time_unit: TimeUnit = None,
+    description: Description = "",
+    tag: Tags = None,
+) -> None:
+    """Make a feature group of a table of another database, where it stays."""
+    base, version = parse_reference(name)
+    with target.connect() as fs:
+        group = fs.create_external_feature_group(
+            base,
+            driver=driver,
+            uri=uri if target.remote else _from_here(uri),
+            table=table,
+            query=query,
+            version=version,
+            primary_key=columns_in(primary_key),
+            event_time=event_time,
+            created_time=created_time,
             ttl=ttl,
             min_age=min_age,
             tie_breaker=tie_breaker,
@@ -139,6 +188,11 @@ def add_features(
     told = ", ".join(f"{column['name']} {column['type']}" for column in columns)
     same = "nothing to change, " if commit.operation == "NONE" else ""
     print_text(f"{ref} at snapshot {commit.snapshot}: {same}{told}")
+
+
+def _from_here(reference: str) -> str:
+    kind, _, path = reference.partition(":")
+    return f"{kind}:{os.path.abspath(path)}" if kind == "file" and path else reference
 
 
 def _absolute(location: str) -> str:

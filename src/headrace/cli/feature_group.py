@@ -68,6 +68,7 @@ def show(target: Target, name: Name) -> None:
 
 
 app.command("create")(declaration.create)
+app.command("create-external")(declaration.create_external)
 app.command("register")(declaration.register)
 app.command("add-features")(declaration.add_features)
 

@@ -28,8 +28,9 @@ from headrace.client.options import EngineName
 from headrace.client.query import Query
 from headrace.client.result import Result
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
-from headrace.model.choice import EventTimeUnit, GroupFormat
+from headrace.model.choice import DriverName, EventTimeUnit, GroupFormat
 from headrace.model.duration import Duration
+from headrace.model.external import ExternalSource, check_source
 from headrace.model.name import check_name, check_tags
 from headrace.model.text import check_text
 from headrace.protocol import Backend
@@ -163,6 +164,65 @@ class FeatureStore:
         definition = msgspec.structs.replace(
             definition, format=format, location=check_text("location", location)
         )
+        group = FeatureGroup(self._backend, self._backend.register_group(definition))
+        group._warn_of_dates()
+        warn_of_versions("feature group", name, version, group.version)
+        return group
+
+    def create_external_feature_group(
+        self,
+        name: str,
+        *,
+        driver: DriverName,
+        uri: str,
+        table: str | None = None,
+        query: str | None = None,
+        primary_key: Sequence[str],
+        event_time: str | None = None,
+        created_time: str | None = None,
+        ttl: Duration | None = None,
+        min_age: Duration | None = None,
+        tie_breaker: str | None = None,
+        event_time_unit: EventTimeUnit | None = None,
+        version: int | None = None,
+        description: str = "",
+        tags: Mapping[str, str] | None = None,
+    ) -> FeatureGroup:
+        """Make a feature group of a table, or a query, of another database, where it stays.
+
+        Its rows are read through ADBC when they are asked for, as they are then; columns and filters are passed on to
+        the database. Deleting the group leaves the table as it is. For the other arguments see `create_feature_group`.
+
+        Args:
+            driver: "postgresql", "sqlite", "snowflake" or "bigquery".
+            uri: where the database's URI is found by whoever runs a query, embedded or the service: "env:NAME", or
+                "file:/path" of a file that holds it. For SQLite the path of the database itself.
+            table: such as "public.planes", spelt as the database has it.
+            query: in the database's own SQL. Everybody who sees the group sees it.
+
+        Raises:
+            NotFound: there is no such table, variable or file. Unauthenticated, PermissionDenied: the database refuses.
+            Unavailable: it does not answer. MissingDependency: its driver is not installed.
+            SchemaMismatch, AlreadyExists, InvalidName, InvalidArgument.
+        """
+        definition = group_definition(
+            name,
+            version=0 if version is None else check_version(version),
+            primary_key=primary_key,
+            event_time=event_time,
+            created_time=created_time,
+            partition_by=(),
+            ttl=ttl,
+            min_age=min_age,
+            tie_breaker=tie_breaker,
+            event_time_unit=event_time_unit,
+            change_feed=False,
+            description=description,
+            tags=tags,
+        )
+        source = ExternalSource(driver=driver, uri=uri, table=table, query=query)
+        check_source(source)
+        definition = msgspec.structs.replace(definition, format="external", external=source)
         group = FeatureGroup(self._backend, self._backend.register_group(definition))
         group._warn_of_dates()
         warn_of_versions("feature group", name, version, group.version)

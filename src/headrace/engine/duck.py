@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,12 @@ from headrace.errors import (
     SqlRejected,
     Unsupported,
 )
+from headrace.formats.base import Snapshot
+from headrace.formats.streamed import Batches, StreamedSnapshot
+from headrace.model.expression import Condition
 
 if TYPE_CHECKING:
+    from headrace.engine.streamed_rows import StreamedRows
     from headrace.storage.places import Places
 
 _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
@@ -213,11 +217,35 @@ class Session:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._held: duckdb.DuckDBPyConnection | None = connection
         self._reader: pa.RecordBatchReader | None = None
+        self._streamed: list[Batches | StreamedRows] = []
         self._lock = threading.Lock()
 
-    def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
+    def register(self, name: str, data: pa.Table | pa.RecordBatchReader | StreamedRows) -> None:
         with translated():
             self._connection.register(name, data)
+
+    def relation(
+        self,
+        snapshot: Snapshot,
+        files: pa.Table | None = None,
+        conditions: Iterable[Condition] = (),
+    ) -> str:
+        """SQL for the rows of a snapshot's `files`, by default of all; it may leave out some for which the conditions
+        are not true.
+        """
+        if not isinstance(snapshot, StreamedSnapshot):
+            return snapshot.relation(files)
+        from headrace.engine.streamed_rows import StreamedRows  # what it needs takes a while to load
+
+        rows = StreamedRows(snapshot, conditions, snapshot.files if files is None else files)
+        name = f"__headrace_streamed{len(self._streamed)}"
+        self.register(name, rows)
+        self.also_cancel(rows)
+        return name
+
+    def also_cancel(self, rows: Batches | StreamedRows) -> None:
+        """What is to be stopped when the session is."""
+        self._streamed.append(rows)
 
     def execute(self, sql: str) -> None:
         with translated():
@@ -262,6 +290,8 @@ class Session:
         with self._lock:
             if self._held is not None:
                 self._held.interrupt()
+                for rows in self._streamed:
+                    rows.cancel()
 
     def close(self) -> None:
         with self._lock:

@@ -38,8 +38,9 @@ _MOST_UPKEEP = 8
 class DeltaLog:
     """One Delta table. Handles and snapshots are kept, and brought up to date from the log's new entries."""
 
-    label: ClassVar[str] = "Delta"
+    label: ClassVar[str] = "Delta table"
     marker: ClassVar[str] = "_delta_log"
+    keeps_snapshots: ClassVar[bool] = True
 
     def __init__(self, table: Folder) -> None:
         self.table = table

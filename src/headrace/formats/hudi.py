@@ -72,8 +72,9 @@ class _HudiSnapshot(Snapshot):
 class HudiTable:
     """One table; a `headrace.formats.table.Table`. Its files are listed once, and then followed commit by commit."""
 
-    label: ClassVar[str] = "Hudi"
+    label: ClassVar[str] = "Hudi table"
     marker: ClassVar[str] = ".hoodie"
+    keeps_snapshots: ClassVar[bool] = True
 
     def __init__(self, table: Folder) -> None:
         self.table = table

@@ -24,6 +24,8 @@ class Table(Protocol):
     marker: ClassVar[str]
     """What is in the folder of each such table."""
     table: Folder
+    keeps_snapshots: ClassVar[bool]
+    """A snapshot is what it was for as long as it can be read; else there is what is there now, alone."""
     started: bool
     """It was made, by whomever: one that is not there is lost."""
 

@@ -6,3 +6,7 @@ from typing import Literal
 
 EventTimeUnit = Literal["s", "ms", "us", "ns"]
 GroupFormat = Literal["delta", "hudi"]
+"""Of a table that is registered."""
+TableFormat = Literal["delta", "hudi", "external"]
+DriverName = Literal["postgresql", "sqlite", "snowflake", "bigquery"]
+"""Of ADBC, by the database that each reaches."""

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from headrace.errors import InvalidArgument, InvalidName
 from headrace.model.age import check_ages
-from headrace.model.choice import EventTimeUnit, GroupFormat
+from headrace.model.choice import EventTimeUnit, TableFormat
+from headrace.model.external import ExternalSource, check_source
 from headrace.model.name import check_columns, check_name, reference
 from headrace.model.query import Query
 from headrace.model.struct import know
@@ -32,7 +33,9 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     change_feed: bool = True
     description: str = ""
     tags: dict[str, str] = {}
-    format: GroupFormat = "delta"
+    format: TableFormat = "delta"
+    external: ExternalSource | None = None
+    """Where its rows are, if they are in another database."""
     location: str = ""
     started: bool = False
     """Its table was made: one that is not there is lost."""
@@ -78,6 +81,10 @@ def check_definition(definition: GroupDefinition) -> None:
         raise InvalidArgument(
             f"feature group {d.name}: event_time_unit {d.event_time_unit!r} is none of s, ms, us, ns"
         )
+    if (d.external is None) != (d.format != "external"):
+        raise InvalidArgument(f"feature group {d.name}: format {d.format!r} and what it is of do not fit")
+    if d.external is not None:
+        check_source(d.external)
     if d.version < 0:
         raise InvalidArgument(f"feature group {d.name}: version {d.version} is negative")
 

@@ -27,7 +27,7 @@ def adopted(definition: GroupDefinition, log: Table) -> GroupDefinition:
     snapshot = log.newest() if log.is_there() else None
     if snapshot is None:
         raise NotFound(
-            f"there is no {log.label} table at {log.table.shown}",
+            f"there is no {log.label} at {log.table.shown}",
             hint=f"name the folder that holds its {log.marker}",
         )
     check_columns(definition.ref, snapshot.schema.names)

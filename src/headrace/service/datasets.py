@@ -106,7 +106,7 @@ class Datasets:
         if stored.recomputed and stored.columns is not None:
             raise InvalidArgument("what is recomputed has all its columns")
         if stored.recomputed:
-            self._reader.prepare(_recomputing(dataset, split, request))
+            self._reader.prepare(self._recomputing(dataset, split, request))
         files = self._files(dataset, split) if request.limit is None and not stored.recomputed else []
         return Prepared(
             request=msgspec.structs.replace(
@@ -134,7 +134,7 @@ class Datasets:
         dataset, split = self._found(stored)
         schema = read_schema(dataset.schema_ipc)
         if stored.recomputed:
-            pinned = self._reader.prepare(_recomputing(dataset, split, request))
+            pinned = self._reader.prepare(self._recomputing(dataset, split, request))
             with self._told(dataset):
                 kept = None if dataset.spine is None else self._spine(dataset, dataset.spine)
             return RecomputedRows(self._reader.run(pinned, kept), schema)
@@ -149,7 +149,7 @@ class Datasets:
         stored = _stored(request)
         dataset, split = self._found(stored)
         if stored.recomputed:
-            return self._reader.explain(_recomputing(dataset, split, request))
+            return self._reader.explain(self._recomputing(dataset, split, request))
         files = self._files(dataset, split)
         size = sum(file.size_bytes for file in files)
         of = "" if split is None else f", split {split.name}"
@@ -157,6 +157,14 @@ class Datasets:
             f"training dataset {dataset.ref}{of}: {len(files)} {dataset.format} file(s), {size / 1e6:.1f} MB\n"
             f"columns {', '.join(_columns(dataset, stored))}"
         )
+
+    def _recomputing(
+        self, dataset: DatasetDefinition, split: Split | None, request: ReadRequest
+    ) -> ReadRequest:
+        """Raises Unsupported if a table of it keeps no snapshots."""
+        again = msgspec.structs.replace(dataset.read_of(split), limit=request.limit)
+        self._reader.check_kept(again)
+        return again
 
     def _found(self, stored: StoredRead) -> tuple[DatasetDefinition, Split | None]:
         dataset = self._registry.get_dataset(self._project, stored.view, stored.version)
@@ -243,7 +251,3 @@ def _columns(dataset: DatasetDefinition, stored: StoredRead) -> list[str]:
     if not stored.columns or len(set(stored.columns)) < len(stored.columns):
         raise InvalidArgument(f"columns={list(stored.columns)} are none, or one of them twice")
     return list(stored.columns)
-
-
-def _recomputing(dataset: DatasetDefinition, split: Split | None, request: ReadRequest) -> ReadRequest:
-    return msgspec.structs.replace(dataset.read_of(split), limit=request.limit)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from headrace.formats.base import Snapshot
+from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.duration import format_duration
 from headrace.model.expression import describe
 from headrace.model.request import Part, Prepared, Share
@@ -117,6 +118,8 @@ def _lookup(plan: Plan, lookup: Lookup, snapshot: Snapshot) -> str:
 
 def _table(plan: Plan, side: int, snapshot: Snapshot) -> str:
     ref = plan.resolved.sides[side].definition.ref
+    if isinstance(snapshot, StreamedSnapshot):
+        return f"{ref} {snapshot.shown(plan.scans[side], plan.conditions[side])}"
     kept = snapshot.prune(plan.conditions[side]).num_rows
     return f"{ref} at snapshot {snapshot.version} ({kept} of {snapshot.files.num_rows} files)"
 

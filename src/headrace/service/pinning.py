@@ -102,6 +102,8 @@ def snapshot_of(
     source: Source, definition: GroupDefinition, log: Table, as_of: dt.datetime | None, now: dt.datetime
 ) -> Snapshot | None:
     time = source.timestamp or as_of
+    if not log.keeps_snapshots and (time is not None or source.since is not None):
+        raise _only_now(source)
     if time is not None and time > now:
         raise InvalidArgument(
             f"{time.isoformat()} is in the future: no snapshot is of then", hint="leave it out for the newest"
@@ -118,6 +120,27 @@ def snapshot_of(
         return found if found is None else _changes(source, definition, log, found)
     except SnapshotNotFound as error:
         raise SnapshotNotFound(f"{source.group}: {error.message}", hint=error.hint) from None
+
+
+def check_kept(query: Query, tables: dict[str, tuple[GroupDefinition, Table]]) -> None:
+    """Raises Unsupported if the query names a snapshot of a table that keeps none."""
+    source = query.source
+    if (
+        source.snapshot is not None
+        and source.group != ENTITIES
+        and not tables[source.group][1].keeps_snapshots
+    ):
+        raise _only_now(source)
+    for step in query.steps:
+        if isinstance(step, Join):
+            check_kept(step.right, tables)
+
+
+def _only_now(source: Source) -> Unsupported:
+    return Unsupported(
+        f"{source.group} is in another database, and can be read only as it is now",
+        hint="a training dataset keeps what was read; or insert its rows into a feature group of Headrace",
+    )
 
 
 def pinned_snapshot(source: Source, definition: GroupDefinition, log: Table) -> Snapshot:

@@ -74,7 +74,12 @@ class ProjectStore:
         stored = None if schema is None else declared_schema(definition, schema)
         location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(
-            definition, location=location, started=stored is not None, adopted=False, format="delta"
+            definition,
+            location=location,
+            started=stored is not None,
+            adopted=False,
+            format="delta",
+            external=None,
         )
         try:
             if stored is not None:
@@ -92,7 +97,10 @@ class ProjectStore:
 
     def register_group(self, definition: GroupDefinition) -> Group:
         check_definition(definition)
-        location = self._store.storage.given_location(definition.location)
+        if definition.external is None:
+            location = self._store.storage.given_location(definition.location)
+        else:  # which names it, and is no place
+            location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(definition, location=location)
         definition = adopted(definition, self._store.table(definition))
         return self._with_schema(self._store.registry.create_group(self._project, definition))
@@ -253,7 +261,7 @@ class ProjectStore:
         definition, table = self._table(*parse_reference(ref))
         if not isinstance(table, DeltaLog):
             raise Unsupported(
-                f"{definition.ref} is a {table.label} table, which is read and not written",
+                f"{definition.ref} is a {table.label}, which is read and not written",
                 hint="write to it with what made it, or insert its rows into a feature group of Headrace",
             )
         return definition, table
@@ -284,6 +292,8 @@ class ProjectStore:
         try:
             return self._with_schema(definition)
         except NotFound:
+            if definition.external is not None:  # its table, which is for its database to say
+                return Group(_told(definition, None), None)
             return None
         except (CorruptTable, PermissionDenied, Unsupported):
             return Group(_told(definition, self._store.table(definition)), None)
@@ -291,7 +301,11 @@ class ProjectStore:
             # That of others may be in a storage that cannot be reached from here, or not as it is told.
             if not definition.adopted:
                 raise
-            return Group(definition, None)
+            return Group(_told(definition, None), None)
+        except HeadraceError:
+            if definition.external is None:
+                raise
+            return Group(_told(definition, None), None)
 
     def _remove(self, definition: GroupDefinition) -> None:
         self._store.forget(definition.location)
@@ -323,9 +337,11 @@ def _texts(group: Group) -> list[str]:
     return [*told_texts(told.name, told.description, told.tags), *columns]
 
 
-def _told(definition: GroupDefinition, table: Table) -> GroupDefinition:
-    """The definition with where its table lies in full."""
-    return msgspec.structs.replace(definition, location=table.table.shown)
+def _told(definition: GroupDefinition, table: Table | None) -> GroupDefinition:
+    """The definition with where its table lies in full; without the table, as far as it tells by itself."""
+    if definition.external is not None:
+        return msgspec.structs.replace(definition, location=definition.external.shown)
+    return definition if table is None else msgspec.structs.replace(definition, location=table.table.shown)
 
 
 def _write_id(idempotency_key: str, call: str) -> WriteId:

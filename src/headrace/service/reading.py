@@ -35,6 +35,7 @@ from headrace.model.resolved import Resolved
 from headrace.planning.plan import Plan, make_plan
 from headrace.service.explanation import explain, warnings_of
 from headrace.service.pinning import (
+    check_kept,
     groups_at,
     later_schemas,
     pin,
@@ -86,6 +87,8 @@ class Reader:
         now = request.now or dt.datetime.now(dt.UTC)
         as_of = request.point_in_time.as_of
         tables = self._tables(query, request.locations)
+        if request.now is None:
+            check_kept(query, tables)
         with self.told(definition for definition, _ in tables.values()):
             pinned, snapshots = pin(
                 query, lambda source: snapshot_of(source, *tables[source.group], as_of, now)
@@ -202,6 +205,11 @@ class Reader:
         # More streams than threads take turns, and are slower than as many.
         files: int = planned.files(0).num_rows
         return max(1, min(_MOST_SCANS_AT_ONCE, self.engine.threads, files))
+
+    def check_kept(self, request: ReadRequest) -> None:
+        """Raises Unsupported if what a prepared read was of is kept nowhere."""
+        if request.query is not None:
+            check_kept(request.query, self._tables(request.query, request.locations))
 
     def reference(self, name: str) -> str:
         """The whole reference of a group, `flights@v1`, of which the name may be all that is given. Raises NotFound."""

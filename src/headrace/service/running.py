@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headrace.calls import Calls
 from headrace.engine.duck import Session, translated
+from headrace.formats.streamed import Batches
 from headrace.planning.duckdb_sql import SPINE, Program, render
 from headrace.planning.facts import Facts, needs_nanos
 from headrace.protocol import BATCH_ROWS
@@ -59,10 +60,14 @@ class Running:
     def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
         with self._ending():
             known = self._scanner.known(self._planned)
-            if known is None:
-                yield from self._rows(*self._start(), batch_rows)
-            else:
+            if known is not None:
                 yield from known.combine_chunks().to_batches(batch_rows)
+                return
+            straight = self._scanner.straight(self._planned)
+            if straight is not None:
+                yield from self._passed(straight, batch_rows)
+                return
+            yield from self._rows(*self._start(), batch_rows)
 
     def table(self) -> pa.Table:
         """All rows at once, made by all threads of the engine. Once only."""
@@ -70,6 +75,9 @@ class Running:
             known = self._scanner.known(self._planned)
             if known is not None:
                 return known
+            straight = self._scanner.straight(self._planned)
+            if straight is not None:
+                return pa.Table.from_batches(self._passed(straight, None), self.schema)
             facts, program = self._start()
             if (
                 len(program.outputs) == len(self.schema)
@@ -98,6 +106,15 @@ class Running:
                 yield
         finally:
             self._session.close()
+
+    def _passed(self, straight: Batches, batch_rows: int | None) -> Iterator[pa.RecordBatch]:
+        """Rows that come in the columns of the result, in no larger batches than these."""
+        self._session.also_cancel(straight)
+        for batch in straight:
+            named = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+            step = batch_rows or max(1, batch.num_rows)
+            for start in range(0, batch.num_rows, step):
+                yield named.slice(start, step)
 
     def _rows(self, facts: Facts, program: Program, batch_rows: int) -> Iterator[pa.RecordBatch]:
         return (batch for batch, _ in self._assembled(facts, program, batch_rows))

@@ -10,6 +10,8 @@ from headrace.engine.duck import Engine, Session
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import AmbiguousRows
+from headrace.formats.streamed import Batches, StreamedSnapshot
+from headrace.model.expression import IsNull, Ref
 from headrace.model.expression_sql import identifier
 from headrace.planning.facts import Facts, duplicates_query, unique_columns
 from headrace.planning.side_sql import side_sql
@@ -43,6 +45,18 @@ class Scanner:
             return None
         return rows.select(columns).rename_columns(plan.schema.names).cast(plan.schema).slice(0, plan.limit)
 
+    def straight(self, planned: Planned) -> Batches | None:
+        """The result, where it needs no engine: all rows of one table, as they come."""
+        plan, snapshot = planned.plan, planned.snapshots.get(0)
+        if not isinstance(snapshot, StreamedSnapshot) or plan.spine or plan.lookups or plan.latest:
+            return None
+        if plan.filters or plan.conditions[0] or plan.start or plan.end or plan.parts or plan.ordered:
+            return None
+        columns = plan.stored_columns
+        if columns is None or plan.limit is not None or len(columns) != len(plan.schema):
+            return None
+        return snapshot.batches(columns, (), snapshot.files)
+
     def facts(
         self, planned: Planned, scale: int, spine_scale: int, session: Session, share: tuple[int, int]
     ) -> Facts:
@@ -62,7 +76,7 @@ class Scanner:
                 shares = snapshot.split(files, parts)
                 files = shares[part] if part < len(shares) else files.slice(0, 0)
             if rows is None:
-                relations[side] = snapshot.relation(files)
+                relations[side] = session.relation(snapshot, files, planned.plan.conditions[side])
             else:
                 relations[side] = f"{_ROWS}{side}"
                 session.register(relations[side], rows)
@@ -83,6 +97,8 @@ class Scanner:
         definition, snapshot = planned.plan.resolved.sides[side].definition, planned.snapshots[side]
         if snapshot.unique_by(columns):
             return True
+        if isinstance(snapshot, StreamedSnapshot):  # whose rows may be others by the time that they are read
+            return False
         # The size, too: of Hudi's older tables a commit may be complete later, and of a time before the newest.
         key = (definition.location or definition.ref, snapshot.version, snapshot.size_bytes, columns)
         known = self._unique.get(key)
@@ -124,8 +140,10 @@ class Scanner:
         for lookup in planned.plan.lookups:
             definition = planned.plan.resolved.sides[lookup.side].definition
             if definition.adopted and definition.event_time and lookup.kind == "point in time":
-                relation, time = planned.snapshots[lookup.side].relation(), identifier(definition.event_time)
+                is_null = IsNull(Ref(definition.event_time))
                 with self._engine.session() as session:
+                    relation = session.relation(planned.snapshots[lookup.side], conditions=[is_null])
+                    time = identifier(definition.event_time)
                     (row,) = session.rows(f"SELECT count(*) AS n FROM {relation} WHERE {time} IS NULL")
                 found[lookup.side] = row["n"]
         return found

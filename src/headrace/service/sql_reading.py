@@ -102,7 +102,7 @@ class SqlReader:
             plan, snapshot = self._reader.scan_of(pinned)
             if snapshot is not None:
                 columns = ", ".join(map(identifier, plan.schema.names))
-                rows = f"SELECT {columns} FROM {snapshot.relation()}"
+                rows = f"SELECT {columns} FROM {session.relation(snapshot)}"
             else:
                 columns = ", ".join(
                     f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in plan.schema

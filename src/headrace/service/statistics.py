@@ -13,6 +13,7 @@ from headrace.calls import Calls
 from headrace.engine.duck import Session
 from headrace.errors import InvalidArgument
 from headrace.formats.base import Snapshot
+from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.definition import write_schema
 from headrace.model.query import ENTITIES, Select
 from headrace.model.request import Prepared, ReadRequest
@@ -110,13 +111,14 @@ class StatisticsRows:
     def table(self) -> pa.Table:
         """All rows at once."""
         try:
-            name = self._name()
-            kept = self._kept.get(name)
+            # Of what is no longer the same when it is read again, nothing is kept.
+            name = None if isinstance(self._snapshot, StreamedSnapshot) else self._name()
+            kept = None if name is None else self._kept.get(name)
             known = {} if kept is None else {row["feature"]: row for row in kept.to_pylist()}
             missing = [column for column in self._columns if column not in known]
             for start in range(0, len(missing), _COLUMNS_AT_ONCE):
                 known |= self._computed(missing[start : start + _COLUMNS_AT_ONCE])
-            if missing:
+            if missing and name is not None:
                 self._kept.put(name, pa.Table.from_pylist(list(known.values()), STATISTICS))
             return pa.Table.from_pylist([known[column] for column in self._columns], STATISTICS)
         finally:
@@ -126,7 +128,7 @@ class StatisticsRows:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
     def _computed(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        relation = self._snapshot.relation()
+        relation = self._session.relation(self._snapshot)
         columns = {
             name: ColumnStatistics(i, self._snapshot.schema.field(name)) for i, name in enumerate(names)
         }

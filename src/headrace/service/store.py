@@ -14,9 +14,9 @@ from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError
 from headrace.formats.delta import DeltaLog
+from headrace.formats.external.connections import Connections
 from headrace.formats.hudi import HudiTable
 from headrace.formats.table import Table
-from headrace.model.choice import GroupFormat
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_name
 from headrace.registry.hold import RegistryHold
@@ -24,7 +24,6 @@ from headrace.registry.registry import Registry
 from headrace.service.binding import open_registry
 from headrace.service.project import ProjectStore
 from headrace.storage.base import Storage
-from headrace.storage.folder import Folder
 from headrace.storage.open import open_storage
 
 _KEPT_PROJECTS = 64
@@ -52,22 +51,32 @@ class Store:
         self.keys = KeyIndex(self.engine)
         self._tables: Kept[Table] = Kept(_KEPT_TABLES)
         self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
+        self._connections = Connections()
         self._lock = threading.Lock()
         # Called as the program ends, too.
-        self._ending = weakref.finalize(self, _close, self.calls, self.engine, self._registry, self.storage)
+        self._ending = weakref.finalize(
+            self, _close, self.calls, self.engine, self._connections, self._registry, self.storage
+        )
 
     def table(self, definition: GroupDefinition) -> Table:
         """That of a group; one object each, so that what it has read of itself is kept."""
         with self._lock:
             table = self._tables.get(definition.location)
             if table is None:
-                folder = self.storage.folder(definition.location)
-                if not folder.files.is_local:
-                    self.engine.reach(self.storage.places)
-                table = _table(definition.format, folder)
+                table = self._opened(definition)
                 self._tables.put(definition.location, table)
             table.started |= definition.started
             return table
+
+    def _opened(self, definition: GroupDefinition) -> Table:
+        if definition.external is not None:
+            from headrace.formats.external.table import ExternalTable  # what it needs may not be installed
+
+            return ExternalTable(definition.external, definition.ref, self._connections)
+        folder = self.storage.folder(definition.location)
+        if not folder.files.is_local:
+            self.engine.reach(self.storage.places)
+        return HudiTable(folder) if definition.format == "hudi" else DeltaLog(folder)
 
     def forget(self, location: str) -> None:
         self._tables.drop(location)
@@ -95,20 +104,15 @@ class Store:
         self.close()
 
 
-def _table(form: GroupFormat, folder: Folder) -> Table:
-    match form:
-        case "delta":
-            return DeltaLog(folder)
-        case "hudi":
-            return HudiTable(folder)
-
-
-def _close(calls: Calls, engine: Engine, registry: Registry, storage: Storage) -> None:
+def _close(
+    calls: Calls, engine: Engine, connections: Connections, registry: Registry, storage: Storage
+) -> None:
     """Every part, even if another cannot be closed; in a fork none, for they are the parent's."""
     if calls.is_ours:
         with contextlib.ExitStack() as parts:
             parts.callback(storage.close)
             parts.callback(registry.close)
+            parts.callback(connections.close)
             if calls.close(engine.interrupt):
                 engine.close()
     else:

@@ -78,6 +78,8 @@ def detail(log: Table) -> TableDetail:
     snapshot = log.newest()
     if snapshot is None:
         return TableDetail(snapshot=-1, rows=0, files=0, size_bytes=0, files_compacted=0)
+    if not log.keeps_snapshots:
+        return TableDetail(snapshot=snapshot.version, rows=None, files=0, size_bytes=0, files_compacted=0)
     if not isinstance(log, DeltaLog):  # what is not written is not compacted
         return TableDetail(
             snapshot=snapshot.version,

@@ -1,0 +1,185 @@
+"""Databases of others, as far as rows are read from them."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar
+
+import pyarrow as pa
+from adbc_driver_manager import Error
+from adbc_driver_manager._reader import AdbcRecordBatchReader
+from adbc_driver_manager.dbapi import Connection, Cursor
+
+from headrace.credentials import resolve
+from headrace.errors import BadData, Cancelled, Conflict, HeadraceError, Unavailable
+from headrace.formats.external.column import ExternalColumn
+from headrace.formats.external.connections import Connections
+from headrace.formats.external.dialect import Dialect
+from headrace.formats.external.failure import translated
+from headrace.model.external import ExternalSource
+
+
+class Database(ABC):
+    """One external group's table or query, where it is.
+
+    Args:
+        source: what is read.
+        where: the same for people, and whose it is.
+    """
+
+    dialect: ClassVar[Dialect]
+    options: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """What the driver is told of a statement that reads rows."""
+    broken: ClassVar[HeadraceError] = Unavailable("broke off", hint="nothing of it was kept: read it again")
+    """What it means that rows no longer come."""
+    extra_rows: ClassVar[int] = 0
+    """How many rows the statement gives before those that are asked for."""
+
+    def __init__(self, source: ExternalSource, where: str, connections: Connections) -> None:
+        self.source = source
+        self.where = where
+        self._connections = connections
+
+    @abstractmethod
+    def open(self, uri: str) -> Connection:
+        """A connection that reads alone. Raises InvalidArgument if it is no URI of such a database."""
+
+    @abstractmethod
+    def described(self, cursor: Cursor) -> list[ExternalColumn]:
+        """The columns, as they are now."""
+
+    def unique(self, cursor: Cursor) -> tuple[str, ...] | None:
+        """Columns in which the database lets no two rows be alike, nor any be null; None if it tells of none."""
+        return None
+
+    def uri(self) -> str:
+        return resolve(self.source.uri)
+
+    def columns(self) -> tuple[list[ExternalColumn], tuple[str, ...] | None]:
+        """As they are now, and what `unique` tells."""
+        with self.cursor() as cursor:
+            return self.described(cursor), self.unique(cursor)
+
+    def fetch(self, columns: Sequence[ExternalColumn], conditions: Sequence[str]) -> Fetch:
+        """The rows for which these conditions, in SQL, are true."""
+        return Fetch(self, columns, conditions)
+
+    def select(self, columns: Sequence[ExternalColumn], conditions: Sequence[str]) -> str:
+        return self.dialect.select(self.dialect.relation(self.source), columns, conditions)
+
+    @contextlib.contextmanager
+    def cursor(self) -> Iterator[Cursor]:
+        """On a connection that nobody else uses meanwhile, and that is kept for the next if all goes well."""
+        uri = self._resolved()
+        key = (self.source.driver, uri)
+        with translated(self.where, uri, self.broken):
+            connection = self._live(key) or self.open(uri)
+            with contextlib.ExitStack() as unless_well:
+                unless_well.callback(connection.close)
+                with contextlib.closing(connection.cursor()) as cursor:
+                    yield cursor
+                self.ended(connection)
+                unless_well.pop_all()
+            self._connections.put(key, connection)
+
+    def _resolved(self) -> str:
+        try:
+            return self.uri()
+        except HeadraceError as error:
+            raise type(error)(f"{self.where}: {error.message}", hint=error.hint) from None
+
+    def ended(self, connection: Connection) -> None:
+        """Hold nothing in the database until the next read."""
+        connection.rollback()
+
+    def _live(self, key: tuple[str, str]) -> Connection | None:
+        """A connection that was kept, and that the database has not closed since."""
+        kept = self._connections.take(key)
+        if not isinstance(kept, Connection):
+            return None
+        try:
+            with contextlib.closing(kept.cursor()) as cursor:
+                cursor.execute("SELECT 1")
+                cursor.fetchone()
+            self.ended(kept)
+        except (Error, OSError):
+            with contextlib.suppress(Error, RuntimeError):
+                kept.close()
+            return None
+        return kept
+
+
+class Fetch:
+    """The rows of one statement, as its database sends them. To be read once."""
+
+    def __init__(
+        self, database: Database, columns: Sequence[ExternalColumn], conditions: Sequence[str]
+    ) -> None:
+        self._database = database
+        self._columns = columns
+        self._conditions = conditions
+        self._cursor: Cursor | None = None
+        self._cancelled = False
+        self.schema = pa.schema([pa.field(column.name, column.kind) for column in columns])
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        database = self._database
+        with database.cursor() as cursor:
+            self._cursor = cursor
+            try:
+                cursor.adbc_statement.set_options(**database.options)
+                cursor.execute(database.select(self._columns, self._conditions))
+                # Of the ways to read, that which tells codes of errors that come after the first rows.
+                stream = cursor.fetch_arrow()
+                with AdbcRecordBatchReader._import_from_c(stream.address) as reader:
+                    self._check(reader.schema)
+                    extra = database.extra_rows
+                    for batch in reader:
+                        yield self._read(batch.slice(extra))
+                        extra = max(0, extra - batch.num_rows)
+            except (Error, OSError, pa.ArrowException):
+                if self._cancelled:
+                    raise Cancelled(f"{database.where}: the read was cancelled") from None
+                raise
+            finally:
+                self._cursor = None
+
+    def cancel(self) -> None:
+        """Stop; from any thread."""
+        self._cancelled = True
+        cursor = self._cursor
+        if cursor is not None:
+            with contextlib.suppress(Exception):  # it may end meanwhile
+                cursor.adbc_cancel()
+
+    def _check(self, schema: pa.Schema) -> None:
+        """Raises Conflict where the columns are others than when the read was prepared."""
+        for column, field in zip(self._columns, schema, strict=True):
+            if column.given is not None and field.type != column.given:
+                raise Conflict(
+                    f"{self._database.where}: column {column.name!r} is {field.type} now, and was {column.given}",
+                    hint="somebody changed it as it was read: read it again",
+                )
+
+    def _read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            self._converted(column, values)
+            for column, values in zip(self._columns, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _converted(self, column: ExternalColumn, values: pa.Array) -> pa.Array:
+        if isinstance(values, pa.ExtensionArray):
+            values = values.storage
+        if values.type == column.kind:
+            return values
+        try:
+            return values.cast(column.kind)
+        except pa.ArrowException as error:
+            raise BadData(
+                f"{self._database.where}: column {column.name!r} holds what is no {column.kind}: {error}",
+                hint="name the rows and types that are wanted by query=",
+            ) from None

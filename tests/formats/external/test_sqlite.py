@@ -1,0 +1,173 @@
+"""SQLite, whose values are of whatever type they were given."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a folder" / "theirs ü.db"
+
+
+@pytest.fixture
+def execute(path: Path) -> Callable[..., None]:
+    path.parent.mkdir()
+
+    def run(sql: str, rows: list[tuple] | None = None) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.executemany(sql, rows) if rows is not None else connection.executescript(sql)
+
+    return run
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with hr.connect(tmp_path / "lake") as opened:
+        yield opened
+
+
+def create(store: hr.FeatureStore, path: Path, table: str | None = "t", **options: object):
+    options = {"driver": "sqlite", "uri": f"file:{path}", "table": table, "primary_key": ["id"]} | options
+    return store.create_external_feature_group("g", **options)
+
+
+def test_types(store, execute, path) -> None:
+    execute(
+        """CREATE TABLE t (id INTEGER PRIMARY KEY, big BIGINT, r REAL, f FLOAT, n NUMERIC, m DECIMAL(10, 2), b BOOLEAN,
+        s TEXT, v VARCHAR(5), y BLOB, day DATE, at DATETIME, tz TIMESTAMPTZ, x, none)"""
+    )
+    execute(
+        "INSERT INTO t VALUES (1, 2, 1.5, 2, 3, 1.25, 1, 's', 'v', x'00ff', '2026-01-02', '2026-01-02 12:00:00.5', "
+        "'2026-01-02T12:00:00Z', 'text', NULL)"
+    )
+    table = create(store, path).read().to_arrow()
+    found = {field.name: (str(field.type), table[field.name][0].as_py()) for field in table.schema}
+    assert found == {
+        "id": ("int64", 1),
+        "big": ("int64", 2),
+        "r": ("double", 1.5),
+        "f": ("double", 2.0),
+        "n": ("double", 3.0),
+        "m": ("decimal128(10, 2)", Decimal("1.25")),
+        "b": ("bool", True),
+        "s": ("string", "s"),
+        "v": ("string", "v"),
+        "y": ("binary", b"\0\xff"),
+        "day": ("date32[day]", dt.date(2026, 1, 2)),
+        "at": ("timestamp[us]", dt.datetime(2026, 1, 2, 12, 0, 0, 500_000)),
+        "tz": ("timestamp[us, tz=UTC]", dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC)),
+        "x": ("string", "text"),
+        "none": ("string", None),
+    }
+
+
+def test_of_a_query_what_comes_from_tables_has_their_types(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER, day DATE, x INTEGER); INSERT INTO t VALUES (1, '2026-01-02', 3)")
+    query = "SELECT id, day, x / 2.0 AS half, 'a' || id AS s, NULL AS none FROM t;"
+    schema = create(store, path, None, query=query).schema
+    assert [str(field.type) for field in schema] == ["int64", "date32[day]", "double", "string", "string"]
+
+
+@pytest.mark.parametrize("declared", ["INTEGER", "TEXT", "REAL", "BLOB", "DATE", ""])
+def test_nulls_before_the_first_value(store, execute, path, declared) -> None:
+    value = {"INTEGER": 7, "REAL": 7.5, "BLOB": b"7", "DATE": "2026-01-02"}.get(declared, "seven")
+    execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, v {declared})")
+    execute("INSERT INTO t VALUES (?, ?)", [(i, None) for i in range(70_000)] + [(70_000, value)])
+    if declared == "":
+        execute("INSERT INTO t VALUES (-1, 'first')")
+    table = create(store, path).read().to_arrow()
+    last = table.filter(pa.compute.equal(table["id"], 70_000))["v"][0].as_py()
+    assert last == (dt.date(2026, 1, 2) if declared == "DATE" else value)
+    assert table.num_rows == 70_001 + (declared == "")
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("INTEGER", "many"),
+        ("INTEGER", 1.5),
+        ("REAL", "much"),
+        ("DATE", "some day"),
+        ("DATE", 1_700_000_000),
+        ("DATETIME", "2026-13-01 00:00:00"),
+        ("DECIMAL(4, 2)", 12345.6),
+        ("BOOLEAN", "perhaps"),
+    ],
+)
+def test_values_that_are_none_of_their_column(store, execute, path, declared, value) -> None:
+    execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, v {declared})")
+    execute("INSERT INTO t VALUES (?, ?)", [(1, None), (2, value)])
+    group = create(store, path)
+    assert group.read(["id"]).to_arrow().num_rows == 2
+    with pytest.raises(hr.BadData, match="feature group g") as caught:
+        group.read().to_arrow()
+    assert "query=" in str(caught.value)
+
+
+def test_many_rows(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+    execute("INSERT INTO t VALUES (?, ?)", [(i, str(i % 7)) for i in range(100_000)])
+    group = create(store, path)
+    assert group.read().to_arrow().num_rows == 100_000
+    assert sum(batch.num_rows for batch in group.read(filter=group["v"] == "3").to_reader()) == 14_286
+
+
+def test_odd_names(store, execute, path) -> None:
+    execute('CREATE TABLE "a ""t"" \'x\'" (id INTEGER PRIMARY KEY, "order" TEXT, "a b" TEXT, "q""" TEXT)')
+    execute("INSERT INTO \"a \"\"t\"\" 'x'\" VALUES (1, 'o', 'a', 'q')")
+    group = create(store, path, "a \"t\" 'x'")
+    assert group.read().to_arrow().to_pylist() == [{"id": 1, "order": "o", "a b": "a", 'q"': "q"}]
+    assert group.read(["id"], group['q"'] == "q").to_arrow().num_rows == 1
+
+
+def test_nothing_is_written(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    before = path.read_bytes()
+    create(store, path).read().to_arrow()
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_database_that_is_locked_waits_or_says_so(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    group = create(store, path)
+    # In another process: locks of files are of processes.
+    hold = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); input()"
+    command = [sys.executable, "-c", hold, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(hr.Unavailable, match="feature group g"):
+            group.read().to_arrow()
+        holder.communicate("\n")
+    assert group.read().to_arrow().num_rows == 0
+
+
+def test_what_is_no_database(store, tmp_path) -> None:
+    (tmp_path / "no.db").write_text("nothing of the kind")
+    with pytest.raises(hr.InvalidArgument, match="not a database"):
+        create(store, tmp_path / "no.db")
+    with pytest.raises(hr.NotFound, match="no SQLite database"):
+        create(store, tmp_path / "none.db")
+    with pytest.raises(hr.NotFound, match="no SQLite database"):
+        create(store, tmp_path)
+
+
+def test_a_path_in_a_variable(store, execute, path, monkeypatch) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    for uri in (str(path), f"sqlite://{path}", f"file:{path}"):
+        monkeypatch.setenv("THEIRS", uri)
+        found = create(store, path, uri="env:THEIRS").read().to_arrow()
+        assert found.num_rows == 0
