@@ -122,6 +122,28 @@ class TestRegister:
         assert "this is version 2" in on_own("fg", "register", "theirs", table, *KEYS).err
 
 
+class TestRegisterFiles:
+    def test_csv(self, on_own: Command, tmp_path: Path) -> None:
+        (tmp_path / "fares").mkdir()
+        (tmp_path / "fares" / "a.csv").write_text("zip,fare\n00501,12.5\n")
+        given = (
+            "fg",
+            "register",
+            "fares",
+            tmp_path / "fares",
+            "--primary-key",
+            "zip",
+            "--format",
+            "csv",
+            "--json",
+        )
+        told = on_own(*given, "--type", "zip=string", "--type", "fare=float32").json
+        assert told["columns"] == [{"name": "zip", "type": "string"}, {"name": "fare", "type": "float"}]
+        assert on_own("fg", "preview", "fares", "--json").json == [{"zip": "00501", "fare": 12.5}]
+        assert on_own("fg", "show", "fares", "--json").json["newest_commit"]["operation"] == "FILES"
+        assert on_own(*given, "--type", "zip").error["code"] == "INVALID_ARGUMENT"
+
+
 class TestCreateExternal:
     @pytest.fixture
     def database(self, tmp_path: Path) -> Path:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,21 +11,10 @@ import pyarrow.csv
 
 from headrace.cli.text_file import Lines, open_text
 from headrace.cli.texts import TIME, is_found_out, parsed
-from headrace.errors import BadData
+from headrace.formats.folder.quotes import check_quotes, is_broken
 
 _BLOCK_BYTES = 8 << 20
 _NULL = "an empty field is null, and nothing else is"
-_QUOTED = re.compile(
-    rb"""
-    "(?<=[,\r\n]")                             # elsewhere in a field a quote is a character
-    (?:
-        [^"]*(?:""[^"]*)*"(?=[,\r\n])          # closed, a quote in it doubled
-        |[^"\r\n]*(?:""[^"\r\n]*)*"(?=[^"])   # more follows, but no row is swallowed
-        |()                                    # not closed
-    )
-    """,
-    re.VERBOSE,
-)
 
 
 def open_csv(
@@ -49,8 +36,8 @@ def open_csv(
         sound = False
         with _reading(path, dict.fromkeys(schema.names, pa.binary())) as reader:
             for batch in reader:
-                if not sound and any(map(_is_broken, batch.columns)):
-                    _check_quotes(path)
+                if not sound and any(map(is_broken, batch.columns)):
+                    check_quotes(path, lambda: open_text(path))
                     sound = True
                 columns = [
                     parsed(path, field.name, texts, field.type, row, _NULL)
@@ -91,54 +78,5 @@ def _reading(path: str, types: Mapping[str, pa.DataType]) -> Iterator[Any]:
                 ),
             )
     except pa.ArrowInvalid:
-        _check_quotes(path)
+        check_quotes(path, lambda: open_text(path))
         raise
-
-
-def _is_broken(column: pa.Array) -> bool:
-    """True if a text of a column has more than one line."""
-    buffer = column.buffers()[2]
-    texts = b"" if buffer is None else buffer.to_pybytes()
-    return b"\n" in texts or b"\r" in texts
-
-
-def _check_quotes(path: str) -> None:
-    """Check that quotes are closed before the next field or row begins.
-
-    Arrow reads on to the next quote, and reads that, wherever it stands, as the end of the text: rows between become
-    part of it. This takes another pass, so it is for files with texts of several lines, and for errors.
-
-    Raises:
-        BadData: one is not.
-    """
-    line = 1
-    with open_text(path) as file:
-        rest = b"\n" + file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
-        while block := file.read(_BLOCK_BYTES):
-            rest += block
-            end = _sound(rest)
-            line += _lines(rest[1:end])
-            rest = rest[end - 1 :]
-            if len(rest) > 3 * _BLOCK_BYTES:  # which is more than Arrow reads as a row
-                break
-        else:
-            rest += b"\n"
-    end = _sound(rest)
-    if end < len(rest):
-        line += _lines(rest[1:end])
-        raise BadData(
-            f"{path}, line {line}: a quote is not closed before the next field or row begins",
-            hint="a text that begins with a quote ends with one, and a quote in it is doubled",
-            details={"file": path, "line": line},
-        )
-
-
-def _sound(data: bytes) -> int:
-    """Where the first quote is that is not closed in data, of which the first byte is the one before."""
-    quoted = _QUOTED.finditer(data, 1)
-    return next((match.start() for match in quoted if match.lastindex), len(data))
-
-
-def _lines(data: bytes) -> int:
-    """The number of line ends, of whichever kind."""
-    return max(data.count(b"\n"), data.count(b"\r"))

@@ -138,17 +138,28 @@ def register(
     min_age: MinAge = None,
     tie_breaker: TieBreaker = None,
     event_time_unit: TimeUnit = None,
-    form: Annotated[GroupFormat, typer.Option("--format", help="Of the table.")] = "delta",
+    form: Annotated[GroupFormat, typer.Option("--format", help="Of the table, or of the files.")] = "delta",
+    type: Annotated[  # noqa: A002
+        list[str] | None, typer.Option(help="COLUMN=TYPE of a column of such files; may be given again.")
+    ] = None,
     description: Description = "",
     tag: Tags = None,
 ) -> None:
-    """Make a feature group of a table that others wrote; it stays where it is."""
+    """Make a feature group of a table, or of files, that others wrote; they stay where they are."""
+    schema = None
+    if type:
+        import pyarrow as pa
+
+        from headrace.cli.arrow_type import features_in
+
+        schema = pa.schema(features_in(type))
     base, version = parse_reference(name)
     with target.connect() as fs:
         group = fs.register_feature_group(
             base,
             location if target.remote else _absolute(location),
             format=form,
+            schema=schema,
             version=version,
             primary_key=columns_in(primary_key),
             event_time=event_time,

@@ -29,6 +29,7 @@ from headrace.client.query import Query
 from headrace.client.result import Result
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
 from headrace.model.choice import DriverName, EventTimeUnit, GroupFormat
+from headrace.model.definition import write_schema
 from headrace.model.duration import Duration
 from headrace.model.external import ExternalSource, check_source
 from headrace.model.name import check_name, check_tags
@@ -125,6 +126,7 @@ class FeatureStore:
         min_age: Duration | None = None,
         tie_breaker: str | None = None,
         event_time_unit: EventTimeUnit | None = None,
+        schema: pa.Schema | None = None,
         version: int | None = None,
         description: str = "",
         tags: Mapping[str, str] | None = None,
@@ -135,7 +137,10 @@ class FeatureStore:
 
         Args:
             location: the folder of the table, as an absolute path on the machine that holds the store.
-            format: of the table: "delta", or "hudi", which is read alone.
+            format: of the table: "delta", or, to be read alone, "hudi", or "parquet", "csv" or "arrow" of a folder of
+                such files, or of one.
+            schema: types of columns that such files do not tell well, as CSV does of numbers with leading zeros; the
+                others are found out.
 
         Raises:
             NotFound: no table is there. Unsupported: it has what is not read, which is named.
@@ -162,7 +167,10 @@ class FeatureStore:
             tags=tags,
         )
         definition = msgspec.structs.replace(
-            definition, format=format, location=check_text("location", location)
+            definition,
+            format=format,
+            location=check_text("location", location),
+            types_ipc=None if schema is None else write_schema(check_schema(schema)),
         )
         group = FeatureGroup(self._backend, self._backend.register_group(definition))
         group._warn_of_dates()

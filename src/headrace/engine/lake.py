@@ -16,6 +16,7 @@ from headrace.config import REMOTE_SCHEMES
 from headrace.engine.kept import Kept
 from headrace.engine.passed import packed
 from headrace.errors import CorruptTable, HeadraceError
+from headrace.formats.folder.table import DATED
 from headrace.storage.places import Places
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
@@ -30,7 +31,7 @@ class Lake(AbstractFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    protocol = REMOTE_SCHEMES
+    protocol = (*REMOTE_SCHEMES, DATED)
 
     def __init__(self, places: Places) -> None:
         super().__init__()
@@ -55,7 +56,8 @@ class Lake(AbstractFileSystem):  # type: ignore[misc]
         """One object for each, which keeps the footer: DuckDB opens a file several times in a statement."""
         found = self._files.get(path)
         if found is None:
-            found = self._places.files(path).file(path)
+            stored = path.split("/", 3)[3] if path.startswith(f"{DATED}://") else path
+            found = self._places.files(stored).file(stored)
             self._files.put(path, found)
         return found
 

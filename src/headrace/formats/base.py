@@ -27,13 +27,15 @@ class Snapshot:
     Args:
         version: its number in the table's log.
         schema: all columns, partition columns included.
-        files: one row a file: `path`, `num_records`, `size_bytes`, `min.X`, `max.X`, `null_count.X`, `partition.X`.
+        files: one row a file: `path`, `num_records`, `size_bytes`, `min.X`, `max.X`, `null_count.X`, `partition.X`;
+            where files may be replaced, also `address`, by which the engine never takes one for another.
         partition_by: columns whose values stand in the log and not in the files.
         unique: columns in which the log proves that no two rows are alike; None if it does not tell.
         exact: files have no columns but those of the table, under their names and in their types.
         names: those of the columns in files, where they are others; what is not in it, no file has.
         deleted: the numbers of the rows of files that are there no more, by path.
         keeps_changes: the table keeps a change feed.
+        lasting: nobody replaces a file by another of its name.
     """
 
     version: int
@@ -45,6 +47,7 @@ class Snapshot:
     names: Mapping[str, StoredName] | None = None
     deleted: Mapping[str, Numbers] = dataclasses.field(default_factory=dict)
     keeps_changes: bool = False
+    lasting: bool = True
 
     def unique_by(self, columns: tuple[str, ...]) -> tuple[str, ...] | None:
         """The columns, if it is proven that no two rows are alike in them; None also if there are none."""
@@ -95,7 +98,8 @@ class Snapshot:
             also: columns that the files have beside those of the schema.
         """
         columns = [*(f for f in self.schema if f.name not in self.partition_by), *also]
-        paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in files["path"].to_pylist())
+        addresses = files["address" if "address" in files.column_names else "path"].to_pylist()
+        paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in addresses)
         found = f"read_parquet([{paths}], hive_partitioning=false"
         whole = not also and self._is_whole(files)
         found = f"{found})" if whole else self._typed(found, columns, {f.name for f in also})

@@ -38,8 +38,8 @@ _MOST_UPKEEP = 8
 class DeltaLog:
     """One Delta table. Handles and snapshots are kept, and brought up to date from the log's new entries."""
 
-    label: ClassVar[str] = "Delta table"
-    marker: ClassVar[str] = "_delta_log"
+    label = "Delta table"
+    marker = "_delta_log"
     keeps_snapshots: ClassVar[bool] = True
 
     def __init__(self, table: Folder) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -11,10 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.errors import HeadraceError
+from headrace.formats.base import Snapshot
+from headrace.formats.duckdb_type import duckdb_type
+from headrace.formats.pruning import may_hold
+from headrace.model.expression import Condition, columns_of
 from headrace.storage.files import Files
 
 _AT_ONCE = 16
 _MOST_KEPT = 1 << 20
+
+
+_RANGED = frozenset(
+    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMPTZ"}
+)
+"""The types of columns by whose ranges files are left out."""
 
 
 class _Range(NamedTuple):
@@ -71,6 +82,29 @@ class Footers:
             return [_UNKNOWN] * len(fields)
         numbers = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
         return [_range(footer, numbers.get(field.name), field.type) for field in fields]
+
+
+@dataclasses.dataclass(frozen=True)
+class FooterSnapshot(Snapshot):
+    """One whose log, if there is any, tells no statistics, but for what folders tell."""
+
+    footers: Footers | None = None
+
+    def prune(self, conditions: Iterable[Condition]) -> pa.Table:
+        conditions = tuple(conditions)
+        files = super().prune(conditions)
+        names = {ref.name for condition in conditions for ref in columns_of(condition)}
+        asked = [
+            field
+            for field in self.schema
+            if field.name in names - {*self.partition_by}
+            and f"min.{field.name}" not in files.column_names
+            and duckdb_type(field.type) in _RANGED
+        ]
+        if self.footers is None or not asked or files.num_rows < 2:
+            return files
+        mask = may_hold(self.footers.told(files, asked), self.schema, conditions)
+        return files if mask is None else files.filter(mask)
 
 
 def _range(footer: pq.FileMetaData, number: int | None, kind: pa.DataType) -> _Range:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 import pyarrow as pa
@@ -21,59 +21,29 @@ import pyarrow.parquet as pq
 from headrace.errors import CorruptTable, SnapshotNotFound, Unsupported
 from headrace.formats.avro_schema import arrow_schema
 from headrace.formats.base import Snapshot
-from headrace.formats.duckdb_type import duckdb_type
 from headrace.formats.feed import Feed
-from headrace.formats.footers import Footers
+from headrace.formats.footers import Footers, FooterSnapshot
 from headrace.formats.hudi_feed import hudi_feed
 from headrace.formats.hudi_files import files_table
 from headrace.formats.hudi_listing import Group, HudiListing, Slice
 from headrace.formats.hudi_properties import HudiProperties, read_properties
 from headrace.formats.hudi_timeline import instant_at, time_of
 from headrace.formats.normal_schema import normal_schema
-from headrace.formats.pruning import may_hold
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
-from headrace.model.expression import Condition, columns_of
 from headrace.storage.files import lost
 from headrace.storage.folder import Folder
 
 _KEPT_SNAPSHOTS = 8
-_RANGED = frozenset(
-    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMPTZ"}
-)
-"""The types of columns by whose ranges files are left out."""
 _OWN = "_hoodie_"
 """What the names of columns begin with that Hudi adds to files for itself."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _HudiSnapshot(Snapshot):
-    """One whose commits tell no statistics, but for what folders tell."""
-
-    footers: Footers | None = None
-
-    def prune(self, conditions: Iterable[Condition]) -> pa.Table:
-        conditions = tuple(conditions)
-        files = super().prune(conditions)
-        names = {ref.name for condition in conditions for ref in columns_of(condition)}
-        asked = [
-            field
-            for field in self.schema
-            if field.name in names - {*self.partition_by}
-            and f"min.{field.name}" not in files.column_names
-            and duckdb_type(field.type) in _RANGED
-        ]
-        if self.footers is None or not asked or files.num_rows < 2:
-            return files
-        mask = may_hold(self.footers.told(files, asked), self.schema, conditions)
-        return files if mask is None else files.filter(mask)
 
 
 class HudiTable:
     """One table; a `headrace.formats.table.Table`. Its files are listed once, and then followed commit by commit."""
 
-    label: ClassVar[str] = "Hudi table"
-    marker: ClassVar[str] = ".hoodie"
+    label = "Hudi table"
+    marker = ".hoodie"
     keeps_snapshots: ClassVar[bool] = True
 
     def __init__(self, table: Folder) -> None:
@@ -249,7 +219,7 @@ class HudiTable:
         self, properties: HudiProperties, listing: HudiListing, version: int, current: Mapping[Group, Slice]
     ) -> Snapshot:
         schema = self._schema(properties, listing, version)
-        return _HudiSnapshot(
+        return FooterSnapshot(
             footers=self._footers,
             version=version,
             schema=schema,

@@ -115,7 +115,7 @@ class HudiListing:
             )
         self.commits, self.slices, self.gone = {}, {}, {}
         told = {w.path: w.rows for commit in commits.values() for w in commit.written}
-        for path, size in found:
+        for path, size, _ in found:
             partition, _, name = path.rpartition("/")
             base = _BASE_FILE.fullmatch(name)
             if base is not None:

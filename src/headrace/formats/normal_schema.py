@@ -13,9 +13,9 @@ def normal_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _normal_type(kind: pa.DataType) -> pa.DataType:
-    """Times of no zone stay what they are."""
+    """Times of no zone stay without one."""
     if pa.types.is_timestamp(kind) and kind.tz is None:
-        return kind
+        return pa.timestamp("us")
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(f.name, _normal_type(f.type)) for f in kind])
     if is_list(kind):

@@ -19,9 +19,9 @@ class Table(Protocol):
         Unavailable, PermissionDenied: its storage cannot be used.
     """
 
-    label: ClassVar[str]
+    label: str
     """The format, for people."""
-    marker: ClassVar[str]
+    marker: str
     """What is in the folder of each such table."""
     table: Folder
     keeps_snapshots: ClassVar[bool]

@@ -36,6 +36,8 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     format: TableFormat = "delta"
     external: ExternalSource | None = None
     """Where its rows are, if they are in another database."""
+    types_ipc: bytes | None = None
+    """Types of columns that the files of a folder do not tell well, as an Arrow schema."""
     location: str = ""
     started: bool = False
     """Its table was made: one that is not there is lost."""
@@ -85,6 +87,10 @@ def check_definition(definition: GroupDefinition) -> None:
         raise InvalidArgument(f"feature group {d.name}: format {d.format!r} and what it is of do not fit")
     if d.external is not None:
         check_source(d.external)
+    if d.types_ipc is not None and d.format not in ("parquet", "csv", "arrow"):
+        raise InvalidArgument(
+            f"feature group {d.name}: schema= is for folders of files, and a {d.format} table tells its own"
+        )
     if d.version < 0:
         raise InvalidArgument(f"feature group {d.name}: version {d.version} is negative")
 

@@ -156,7 +156,7 @@ def _changes(source: Source, definition: GroupDefinition, log: Table, until: Sna
     if not until.keeps_changes:
         raise Unsupported(
             f"{source.group} keeps no change feed at snapshot {until.version}",
-            hint=_KEEP[definition.format, definition.adopted],
+            hint=_KEEP.get((definition.format, definition.adopted)),
         )
     if not -1 <= source.since <= until.version:
         raise InvalidArgument(

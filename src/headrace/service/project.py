@@ -308,7 +308,7 @@ class ProjectStore:
             return Group(_told(definition, None), None)
 
     def _remove(self, definition: GroupDefinition) -> None:
-        self._store.forget(definition.location)
+        self._store.forget(definition)
         if not definition.adopted:
             self._store.storage.remove(definition.location)
 

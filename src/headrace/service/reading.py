@@ -170,11 +170,25 @@ class Reader:
         with self.told(side.definition for side in sides if side.source.group != ENTITIES):
             try:
                 yield
+                self._check_unchanged(planned)
             except CorruptTable:
                 cleaned = self._cleaned(planned)
                 if cleaned is not None:
                     raise cleaned from None
                 raise
+
+    def _check_unchanged(self, planned: Planned) -> None:
+        """Raises Conflict if files were replaced as they were read: some rows may be of others than the rest."""
+        for side, snapshot in planned.snapshots.items():
+            if snapshot.lasting:
+                continue
+            definition = planned.plan.resolved.sides[side].definition
+            newest = self._table(definition.name, definition.version)[1].newest()
+            if newest is None or newest.version != snapshot.version:
+                raise Conflict(
+                    f"{definition.ref}: files were added, replaced or removed as they were read",
+                    hint="read it again",
+                )
 
     def _cleaned(self, planned: Planned) -> Conflict | None:
         """The error to raise if a table went on meanwhile, and files were removed that it no longer needs."""

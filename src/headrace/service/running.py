@@ -63,7 +63,7 @@ class Running:
             if known is not None:
                 yield from known.combine_chunks().to_batches(batch_rows)
                 return
-            straight = self._scanner.straight(self._planned)
+            straight = self._scanner.straight(self._planned, self._share)
             if straight is not None:
                 yield from self._passed(straight, batch_rows)
                 return
@@ -75,7 +75,7 @@ class Running:
             known = self._scanner.known(self._planned)
             if known is not None:
                 return known
-            straight = self._scanner.straight(self._planned)
+            straight = self._scanner.straight(self._planned, self._share)
             if straight is not None:
                 return pa.Table.from_batches(self._passed(straight, None), self.schema)
             facts, program = self._start()

@@ -10,6 +10,7 @@ from headrace.engine.duck import Engine, Session
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
 from headrace.errors import AmbiguousRows
+from headrace.formats.base import Snapshot
 from headrace.formats.streamed import Batches, StreamedSnapshot
 from headrace.model.expression import IsNull, Ref
 from headrace.model.expression_sql import identifier
@@ -45,7 +46,7 @@ class Scanner:
             return None
         return rows.select(columns).rename_columns(plan.schema.names).cast(plan.schema).slice(0, plan.limit)
 
-    def straight(self, planned: Planned) -> Batches | None:
+    def straight(self, planned: Planned, share: tuple[int, int]) -> Batches | None:
         """The result, where it needs no engine: all rows of one table, as they come."""
         plan, snapshot = planned.plan, planned.snapshots.get(0)
         if not isinstance(snapshot, StreamedSnapshot) or plan.spine or plan.lookups or plan.latest:
@@ -55,7 +56,7 @@ class Scanner:
         columns = plan.stored_columns
         if columns is None or plan.limit is not None or len(columns) != len(plan.schema):
             return None
-        return snapshot.batches(columns, (), snapshot.files)
+        return snapshot.batches(columns, (), _share(snapshot, snapshot.files, share))
 
     def facts(
         self, planned: Planned, scale: int, spine_scale: int, session: Session, share: tuple[int, int]
@@ -66,15 +67,12 @@ class Scanner:
 
     def _relations(self, planned: Planned, session: Session, share: tuple[int, int]) -> dict[int, str]:
         """SQL for the rows of each side: those that the index knows, or its files."""
-        part, parts = share
         relations = {}
         for side, snapshot in planned.snapshots.items():
             found = planned.found(side)
             files = planned.files(side) if found is None else found.files
             rows = None if found is None else self._keys.rows(snapshot, found, planned.plan.scans[side])
-            if parts > 1:
-                shares = snapshot.split(files, parts)
-                files = shares[part] if part < len(shares) else files.slice(0, 0)
+            files = _share(snapshot, files, share)
             if rows is None:
                 relations[side] = session.relation(snapshot, files, planned.plan.conditions[side])
             else:
@@ -147,3 +145,12 @@ class Scanner:
                     (row,) = session.rows(f"SELECT count(*) AS n FROM {relation} WHERE {time} IS NULL")
                 found[lookup.side] = row["n"]
         return found
+
+
+def _share(snapshot: Snapshot, files: pa.Table, share: tuple[int, int]) -> pa.Table:
+    """Those of the files that are of one part, of so many."""
+    part, parts = share
+    if parts == 1:
+        return files
+    shares = snapshot.split(files, parts)
+    return shares[part] if part < len(shares) else files.slice(0, 0)

@@ -15,9 +15,13 @@ from headrace.engine.key_index import KeyIndex
 from headrace.errors import HeadraceError
 from headrace.formats.delta import DeltaLog
 from headrace.formats.external.connections import Connections
+from headrace.formats.folder.arrow import ArrowFiles
+from headrace.formats.folder.csv import CsvFiles
+from headrace.formats.folder.parquet import ParquetFiles
+from headrace.formats.folder.table import FolderTable
 from headrace.formats.hudi import HudiTable
 from headrace.formats.table import Table
-from headrace.model.definition import GroupDefinition
+from headrace.model.definition import GroupDefinition, read_schema
 from headrace.model.name import check_name
 from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import Registry
@@ -61,10 +65,11 @@ class Store:
     def table(self, definition: GroupDefinition) -> Table:
         """That of a group; one object each, so that what it has read of itself is kept."""
         with self._lock:
-            table = self._tables.get(definition.location)
+            key = _key(definition)
+            table = self._tables.get(key)
             if table is None:
                 table = self._opened(definition)
-                self._tables.put(definition.location, table)
+                self._tables.put(key, table)
             table.started |= definition.started
             return table
 
@@ -76,10 +81,20 @@ class Store:
         folder = self.storage.folder(definition.location)
         if not folder.files.is_local:
             self.engine.reach(self.storage.places)
-        return HudiTable(folder) if definition.format == "hudi" else DeltaLog(folder)
+        given = None if definition.types_ipc is None else read_schema(definition.types_ipc)
+        match definition.format:
+            case "hudi":
+                return HudiTable(folder)
+            case "parquet":
+                return FolderTable(folder, ParquetFiles(), given)
+            case "csv":
+                return FolderTable(folder, CsvFiles(), given)
+            case "arrow":
+                return FolderTable(folder, ArrowFiles(), given)
+        return DeltaLog(folder)
 
-    def forget(self, location: str) -> None:
-        self._tables.drop(location)
+    def forget(self, definition: GroupDefinition) -> None:
+        self._tables.drop(_key(definition))
 
     def project(self, name: str) -> ProjectStore:
         found = self._projects.get(name)
@@ -102,6 +117,11 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _key(definition: GroupDefinition) -> tuple[object, ...]:
+    """What tells a group's table from others: that of one place may be read in several ways."""
+    return definition.location, definition.format, definition.types_ipc
 
 
 def _close(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -23,6 +24,20 @@ class Fact(NamedTuple):
 
     size: int
     stamp: tuple[int, ...]
+
+
+class Listed(NamedTuple):
+    """A file below a folder.
+
+    Args:
+        path: from the folder.
+        size: bytes.
+        modified: tells when it was written, in nanoseconds since 1970; 0 where the storage does not.
+    """
+
+    path: str
+    size: int
+    modified: int
 
 
 class Files(Protocol):
@@ -45,8 +60,8 @@ class Files(Protocol):
         """What is in a folder, in no order; nothing where there is none."""
         ...
 
-    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
-        """Every file below a folder, in no order: its path from there, and its size. Nothing where there is none.
+    def tree(self, folder: str, without: str) -> Iterator[Listed]:
+        """Every file below a folder, in no order. Nothing where there is none.
 
         Args:
             without: a folder in it that is not looked into.
@@ -87,14 +102,14 @@ class LocalFiles:
             found = os.stat(path)
         except FileNotFoundError:
             return None
-        return Fact(found.st_size, (found.st_ino, found.st_mtime_ns))
+        return None if stat.S_ISDIR(found.st_mode) else Fact(found.st_size, (found.st_ino, found.st_mtime_ns))
 
     def names(self, folder: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
             return os.listdir(folder)
         return []
 
-    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
+    def tree(self, folder: str, without: str) -> Iterator[Listed]:
         inside = [""]
         while inside:
             within = inside.pop()
@@ -107,7 +122,8 @@ class LocalFiles:
                             inside.append(path)
                     else:
                         with contextlib.suppress(FileNotFoundError):
-                            yield path, entry.stat().st_size
+                            fact = entry.stat()
+                            yield Listed(path, fact.st_size, fact.st_mtime_ns)
 
     def read(self, path: str) -> bytes:
         return Path(path).read_bytes()

@@ -14,7 +14,7 @@ from pyarrow.fs import FileInfo, FileType
 
 from headrace.errors import HeadraceError, InvalidArgument, Unavailable
 from headrace.storage.failure import plain, refusal
-from headrace.storage.files import Fact
+from headrace.storage.files import Fact, Listed
 from headrace.storage.place import Place
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
 
@@ -56,14 +56,14 @@ class RemoteFiles:
             found = self._answering(within).get_file_info_selector(within, True, False)
         return [info.base_name for info in found]
 
-    def tree(self, folder: str, without: str) -> Iterator[tuple[str, int]]:
+    def tree(self, folder: str, without: str) -> Iterator[Listed]:
         within = self._within(folder)
         with self._reached():
             found = self._answering(within).get_file_info_selector(within, True, True)
         for info in found:
             path = info.path.removeprefix(f"{within}/")
             if info.type == FileType.File and not path.startswith(f"{without}/"):
-                yield path, info.size
+                yield Listed(path, info.size, info.mtime_ns or 0)
 
     def read(self, path: str) -> bytes:
         file = self.file(path)

@@ -60,8 +60,8 @@ class ExternalSnapshot(StreamedSnapshot):
 class ExternalTable:
     """One table or query of another database; a `headrace.formats.table.Table`."""
 
-    label: ClassVar[str] = "table of another database"
-    marker: ClassVar[str] = "table"
+    label = "table of another database"
+    marker = "table"
     keeps_snapshots: ClassVar[bool] = False
 
     def __init__(self, source: ExternalSource, of: str, connections: Connections) -> None:

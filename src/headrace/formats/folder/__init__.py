@@ -1,0 +1,1 @@
+"""Folders of files that others write: Parquet, CSV, Arrow."""

@@ -1,0 +1,79 @@
+"""What is different between files of different kinds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from headrace.errors import NameClash, SchemaMismatch
+from headrace.storage.files import Files
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """One file: its columns, and how many rows it has where that is told."""
+
+    schema: pa.Schema
+    rows: int | None = None
+
+
+class FileKind(Protocol):
+    label: str
+    """For people: "Parquet"."""
+    endings: tuple[str, ...]
+    """Of the names of such files, in small letters."""
+
+    def described(self, files: Files, path: str) -> Described:
+        """Raises CorruptTable if it is no such file."""
+        ...
+
+    def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+        """The type of a column that is of these in two files; None if it can be of none."""
+        ...
+
+
+class StreamedKind(FileKind, Protocol):
+    """One whose files the engine does not read by itself."""
+
+    def batches(
+        self, files: Files, path: str, schema: pa.Schema, types: Mapping[str, pa.DataType]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, with the columns of `schema` that it has, or with nulls in those that it lacks.
+
+        Args:
+            types: of all columns of the table, by name.
+        """
+        ...
+
+
+def merged(
+    kind: FileKind, where: str, described: Sequence[tuple[str, pa.Schema]], given: pa.Schema | None
+) -> pa.Schema:
+    """The columns of all files, in the order in which they are met.
+
+    Raises:
+        SchemaMismatch: a column is of types in two files that do not go together. NameClash: a file has one twice.
+    """
+    known: dict[str, tuple[pa.DataType, str]] = {}
+    fixed = {} if given is None else {field.name: field.type for field in given}
+    for path, schema in described:
+        if len(set(schema.names)) < len(schema):
+            twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+            raise NameClash(
+                f"{path} at {where} names a column twice: {', '.join(map(repr, twice))}",
+                details={"file": path, "columns": twice},
+            )
+        for field in schema:
+            held, first = known.get(field.name, (field.type, path))
+            together = fixed.get(field.name) or kind.united(held, field.type)
+            if together is None:
+                raise SchemaMismatch(
+                    f"column {field.name!r} of the files at {where} is {held} in {first} and {field.type} in {path}",
+                    hint="register the files of each type by themselves, or write those of one of them anew",
+                    details={"column": field.name, "files": [first, path]},
+                )
+            known[field.name] = together, first if together == held else path
+    return pa.schema([(name, held) for name, (held, _) in known.items()])

@@ -1,0 +1,82 @@
+"""Which files are in a folder, and what the names of its folders tell of their rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from headrace.errors import SchemaMismatch
+from headrace.storage.files import Listed
+from headrace.storage.folder import Folder
+
+_NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def listed(table: Folder, endings: Sequence[str]) -> list[Listed]:
+    """The files of a folder, by their paths from there; of one that is a file itself, that.
+
+    Names that begin with a dot or an underscore are not looked at, as by Spark and its kin: what is there is not rows.
+    """
+    itself = table.files.fact(table.uri)
+    if itself is not None:
+        return [Listed("", itself.size, itself.stamp[-1])]
+    found = table.files.tree(table.uri, "")
+    return sorted(f for f in found if f.path.lower().endswith(tuple(endings)) and not _is_hidden(f.path))
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part[0] == "." or (part[0] == "_" and "=" not in part) for part in path.split("/"))
+
+
+def partitions(table: Folder, files: Sequence[Listed]) -> dict[str, list[str | None]]:
+    """The values that folders named `column=value` tell, as texts: for each column one for each file.
+
+    Raises:
+        SchemaMismatch: files are in folders of different columns.
+    """
+    told = [_told(file.path) for file in files]
+    for file, values in zip(files, told, strict=True):
+        if [*values] != [*told[0]]:
+            raise SchemaMismatch(
+                f"files at {table.shown} are in partitions of different columns: "
+                f"{files[0].path} of ({', '.join(told[0])}), {file.path} of ({', '.join(values)})",
+                hint="register the folders of each by themselves",
+            )
+    return {name: [values[name] for values in told] for name in (told[0] if told else ())}
+
+
+def _told(path: str) -> dict[str, str | None]:
+    parts = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
+    return {unquote(name): None if value in _NULLS else unquote(value) for name, _, value in parts}
+
+
+def typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
+    """Values of a partition column: whole numbers or dates if all are, else texts; or of a type that is given.
+
+    Raises:
+        pa.ArrowInvalid: one is no value of the type.
+    """
+    values: Sequence[Any] = texts
+    some = [text for text in texts if text is not None]
+    if kind is not None:
+        return pa.array(texts, pa.string()).cast(kind)
+    if some and all(map(_WHOLE.fullmatch, some)):
+        return pa.array([None if text is None else int(text) for text in texts], pa.int64())
+    if some and all(map(_is_date, some)):
+        values = [None if text is None else dt.date.fromisoformat(text) for text in texts]
+        return pa.array(values, pa.date32())
+    return pa.array(values, pa.string())
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(_DATE.fullmatch(text) and dt.date.fromisoformat(text))
+    except ValueError:
+        return False

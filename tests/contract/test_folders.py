@@ -1,0 +1,385 @@
+"""Folders of Parquet, CSV and Arrow files as feature groups."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import headrace as hr
+from contract.helpers import rows, values
+
+DAY = dt.date(2026, 1, 1)
+TIME = pa.timestamp("us", "UTC")
+
+
+def write(kind: str, table: pa.Table, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match kind:
+        case "parquet":
+            pq.write_table(table, path)
+        case "csv":
+            pyarrow.csv.write_csv(table, path)
+        case "arrow":
+            pyarrow.feather.write_feather(table, str(path))
+
+
+def flights(first: int, count: int = 3) -> pa.Table:
+    times = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i) for i in range(count)]
+    return pa.table(
+        {
+            "id": range(first, first + count),
+            "tailnum": [f"N{i}" for i in range(count)],
+            "delay": [0.5 * i if i else None for i in range(count)],
+            "dep": pa.array(times, TIME),
+        }
+    )
+
+
+@pytest.fixture(params=["parquet", "csv", "arrow"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def folder(kind: str, tmp_path: Path) -> Path:
+    """Two files in hive's partitions, and what is none of the rows."""
+    root = tmp_path / "theirs"
+    write(kind, flights(0), root / "day=2026-01-01" / "hour=01" / f"a.{kind}")
+    write(kind, flights(10), root / "day=2026-01-02" / "hour=__HIVE_DEFAULT_PARTITION__" / f"b.{kind}")
+    (root / "_SUCCESS").touch()
+    (root / "_temporary").mkdir()
+    (root / "_temporary" / f"c.{kind}").write_text("half of it")
+    (root / "day=2026-01-01" / f".hidden.{kind}").write_text("half of it")
+    return root
+
+
+def register(store: hr.FeatureStore, path: Path, kind: str, name: str = "flights", **options: object):
+    options = {"primary_key": ["id"]} | options
+    return store.register_feature_group(name, str(path), format=kind, **options)
+
+
+class TestRead:
+    def test_rows(self, store, folder, kind):
+        group = register(store, folder, kind, event_time="dep")
+        assert (group.format, group.location, group.partition_by) == (kind, str(folder), ("day", "hour"))
+        schema = flights(0).schema.append(pa.field("day", pa.date32())).append(pa.field("hour", pa.int64()))
+        assert group.schema == schema
+        found = sorted(rows(group.read()), key=lambda row: row["id"])
+        expected = [
+            row | {"day": DAY + dt.timedelta(days=i), "hour": 1 if i == 0 else None}
+            for i, first in enumerate((0, 10))
+            for row in flights(first).to_pylist()
+        ]
+        assert found == expected
+
+    def test_filters_leave_out_files(self, store, folder, kind):
+        group = register(store, folder, kind)
+        read = group.read(["id"], group["day"] == DAY)
+        assert sorted(values(read, "id")) == [0, 1, 2]
+        assert "(1 of 2 files)" in read.explain()
+        assert (
+            sorted(values(group.read(["day"], group["hour"].is_null()), "day"))
+            == [DAY + dt.timedelta(days=1)] * 3
+        )
+        assert values(group.read(["id"], (group["delay"] > 0.5) & (group["hour"] == 1)), "id") == [2]
+        if kind == "parquet":
+            assert "(1 of 2 files)" in group.read(["id"], group["id"] > 5).explain()
+
+    def test_in_any_order_of_columns(self, store, folder, kind):
+        group = register(store, folder, kind)
+        assert group.read(["hour", "tailnum", "day"]).to_arrow().column_names == ["hour", "tailnum", "day"]
+        assert group.read(["day"]).to_arrow().num_rows == 6
+        assert group.read(limit=4).to_arrow().num_rows == 4
+        assert sum(batch.num_rows for batch in group.read().to_reader()) == 6
+
+    def test_one_file(self, store, folder, kind):
+        group = register(store, folder / "day=2026-01-01" / "hour=01" / f"a.{kind}", kind)
+        assert group.partition_by == ()
+        assert sorted(values(group.read(), "id")) == [0, 1, 2]
+
+    def test_folders_of_no_partition(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "theirs" / "2026" / f"a.{kind}")
+        write(kind, flights(10), tmp_path / "theirs" / f"b with spaces & *[1].{kind}")
+        assert sorted(values(register(store, tmp_path / "theirs", kind).read(), "id")) == [
+            0,
+            1,
+            2,
+            10,
+            11,
+            12,
+        ]
+
+    def test_a_column_of_the_files_counts_not_its_folder(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "theirs" / "tailnum=wrong" / f"a.{kind}")
+        group = register(store, tmp_path / "theirs", kind)
+        assert group.partition_by == ()
+        assert sorted(values(group.read(), "tailnum")) == ["N0", "N1", "N2"]
+
+    def test_joins(self, store, folder, kind):
+        group = register(store, folder, kind, event_time="dep", primary_key=["tailnum"], name="delays")
+        spine = store.create_feature_group("legs", primary_key=["leg"], event_time="at")
+        at = dt.datetime(2026, 1, 1, 1, 30, tzinfo=dt.UTC)
+        spine.insert(pa.table({"leg": [1, 2], "at": pa.array([at, at], TIME), "tailnum": ["N1", "N2"]}))
+        with pytest.raises(hr.AmbiguousRows):
+            spine.select("leg").join(group.select("id"), on="tailnum").read().to_arrow()
+        first = group.filter(group["day"] == DAY)
+        query = spine.select("leg").join(first.select("delay"), on="tailnum")
+        assert {row["leg"]: row["delay"] for row in rows(query.read())} == {1: 0.5, 2: None}
+
+    def test_statistics(self, store, folder, kind):
+        group = register(store, folder, kind)
+        (told,) = rows(group.statistics(["delay"]))
+        assert (told["count"], told["nulls"], told["max"]) == (4, 2, "1.0")
+
+    def test_training_datasets(self, store, folder, kind):
+        group = register(store, folder, kind, event_time="dep")
+        view = store.create_feature_view("delays", group.select("id", "delay"))
+        dataset = view.create_training_dataset()
+        assert dataset.recompute().to_arrow() == dataset.read().to_arrow()
+        write(kind, flights(20), folder / "day=2026-01-01" / "hour=01" / f"z.{kind}")
+        assert dataset.read().to_arrow().num_rows == 6
+        with pytest.raises(hr.SnapshotNotFound):
+            dataset.recompute().to_arrow()
+
+
+class TestDrift:
+    def test_columns_come_and_go(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "theirs" / f"a.{kind}")
+        write(kind, pa.table({"id": [10], "gate": ["B2"]}), tmp_path / "theirs" / f"b.{kind}")
+        group = register(store, tmp_path / "theirs", kind)
+        assert group.schema.names == ["id", "tailnum", "delay", "dep", "gate"]
+        found = {row["id"]: (row["tailnum"], row["gate"]) for row in rows(group.read())}
+        assert found == {0: ("N0", None), 1: ("N1", None), 2: ("N2", None), 10: (None, "B2")}
+        assert values(group.read(["id"], group["gate"] == "B2"), "id") == [10]
+
+    def test_wider_types(self, store, tmp_path, kind):
+        write(
+            kind,
+            pa.table({"id": pa.array([1], pa.int32()), "x": pa.array([1], pa.int32())}),
+            tmp_path / "theirs" / f"a.{kind}",
+        )
+        write(kind, pa.table({"id": pa.array([2**40]), "x": [1.5]}), tmp_path / "theirs" / f"b.{kind}")
+        group = register(store, tmp_path / "theirs", kind)
+        assert [str(field.type) for field in group.schema] == ["int64", "double"]
+        assert sorted(values(group.read(), "id")) == [1, 2**40]
+        assert sorted(values(group.read(), "x")) == [1.0, 1.5]
+
+    def test_types_that_do_not_go_together(self, store, tmp_path, kind):
+        write(kind, pa.table({"id": [1], "x": [1]}), tmp_path / "theirs" / f"a.{kind}")
+        write(kind, pa.table({"id": [2], "x": ["many"]}), tmp_path / "theirs" / f"b.{kind}")
+        if kind == "csv":  # where all is text
+            group = register(store, tmp_path / "theirs", kind)
+            assert sorted(values(group.read(), "x")) == ["1", "many"]
+            return
+        with pytest.raises(hr.SchemaMismatch, match=rf"'x'.*int64 in a\.{kind} and string in b\.{kind}"):
+            register(store, tmp_path / "theirs", kind)
+
+    def test_partitions_of_different_columns(self, store, folder, kind):
+        write(kind, flights(20), folder / "day=2026-01-03" / f"c.{kind}")
+        with pytest.raises(hr.SchemaMismatch, match="partitions of different columns"):
+            register(store, folder, kind)
+
+    def test_a_key_goes(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "theirs" / f"a.{kind}")
+        group = register(store, tmp_path / "theirs", kind)
+        write(kind, flights(0).drop_columns(["id"]), tmp_path / "theirs" / f"a.{kind}")
+        with pytest.raises(hr.SchemaMismatch, match="'id'"):
+            group.read().to_arrow()
+
+    def test_partition_values(self, store, tmp_path, kind):
+        for number, value in enumerate(["1", "01", "x%2Fy"]):
+            write(kind, flights(10 * number), tmp_path / "theirs" / f"p={value}" / f"a.{kind}")
+        group = register(store, tmp_path / "theirs", kind)
+        assert {*values(group.read(), "p")} == {"1", "01", "x/y"}
+
+
+class TestOthersWrite:
+    def test_what_comes_is_seen(self, store, folder, kind):
+        group = register(store, folder, kind)
+        (before,) = group.history()
+        assert group.read(snapshot=before.snapshot).to_arrow().num_rows == 6
+        write(kind, flights(20), folder / "day=2026-01-01" / "hour=01" / f"c.{kind}")
+        assert group.read().to_arrow().num_rows == 9
+        (after,) = group.history()
+        assert after.snapshot != before.snapshot
+        with pytest.raises(hr.SnapshotNotFound):
+            group.read(snapshot=before.snapshot).to_arrow()
+
+    def test_a_file_is_replaced(self, store, folder, kind):
+        group = register(store, folder, kind)
+        assert sorted(values(group.read(["id"], group["id"] >= 0), "id")) == [0, 1, 2, 10, 11, 12]
+        write(kind, flights(50), folder / "day=2026-01-01" / "hour=01" / f"a.{kind}")
+        assert sorted(values(group.read(["id"], group["id"] >= 0), "id")) == [10, 11, 12, 50, 51, 52]
+        assert values(group.read(["id"], group["id"] == 50), "id") == [50]
+
+    @pytest.mark.parametrize("happens", ["added", "replaced", "removed"])
+    def test_as_it_is_read(self, store, folder, kind, happens):
+        group = register(store, folder, kind)
+        read = group.read()
+        file = folder / "day=2026-01-01" / "hour=01" / f"a.{kind}"
+        if happens == "removed":
+            file.unlink()
+        else:
+            write(kind, flights(50), file if happens == "replaced" else file.with_name(f"z.{kind}"))
+        with pytest.raises(hr.Conflict, match="flights@v1") as caught:
+            read.to_arrow()
+        assert caught.value.retryable
+        assert group.read().to_arrow().num_rows == {"added": 9, "replaced": 6, "removed": 3}[happens]
+
+    def test_all_is_gone(self, store, folder, kind):
+        group = register(store, folder, kind)
+        folder.rename(folder.with_name("elsewhere"))
+        with pytest.raises(hr.CorruptTable, match="lost"):
+            group.read().to_arrow()
+        assert [listed.name for listed in store.list_feature_groups()] == ["flights"]
+        folder.with_name("elsewhere").rename(folder)
+        assert group.read().to_arrow().num_rows == 6
+
+
+class TestRefused:
+    def test_what_is_not_kept(self, store, folder, kind):
+        group = register(store, folder, kind)
+        for refused in (lambda: group.read(timestamp="2026-01-01"), lambda: group.changes(since=-1)):
+            with pytest.raises(hr.Unsupported):
+                refused().to_arrow()
+
+    def test_writes(self, store, folder, kind):
+        group = register(store, folder, kind)
+        before = sorted((path, path.read_bytes()) for path in folder.rglob("*") if path.is_file())
+        for refused in (
+            lambda: group.insert(flights(0)),
+            lambda: group.delete(filter=group["id"] > 0),
+            group.compact,
+        ):
+            with pytest.raises(hr.Unsupported, match="flights@v1"):
+                refused()
+        store.delete_feature_group("flights", 1)
+        assert sorted((path, path.read_bytes()) for path in folder.rglob("*") if path.is_file()) == before
+
+    def test_what_is_not_there(self, store, tmp_path, kind):
+        with pytest.raises(hr.NotFound):
+            register(store, tmp_path / "nowhere", kind)
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "empty" / "readme.txt").write_text("nothing")
+        with pytest.raises(hr.NotFound, match=rf"\.{kind}"):
+            register(store, tmp_path / "empty", kind)
+
+    def test_other_tables(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "theirs" / f"a.{kind}")
+        (tmp_path / "theirs" / "_delta_log").mkdir()
+        with pytest.raises(hr.InvalidArgument, match="format='delta'"):
+            register(store, tmp_path / "theirs", kind)
+
+    @pytest.mark.parametrize("cut", [0, 1, 8, 20, 200])
+    def test_damaged_files(self, store, tmp_path, kind, cut):
+        path = tmp_path / "theirs" / f"a.{kind}"
+        write(kind, flights(0, 50), path)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:cut])
+        if kind == "csv":  # of which less is less
+            path.write_bytes(whole[: len(whole) // 2] + b'\n1,"open\n2,b\n')
+        with pytest.raises(hr.HeadraceError, match=rf"a\.{kind}") as caught:
+            register(store, tmp_path / "theirs", kind).read().to_arrow()
+        assert not isinstance(caught.value, hr.InternalError)
+
+    def test_one_damaged_later(self, store, folder, kind):
+        group = register(store, folder, kind)
+        (folder / "day=2026-01-01" / "hour=01" / f"a.{kind}").write_bytes(b"id,tailnum\n1,\xff\n")
+        with pytest.raises((hr.CorruptTable, hr.BadData, hr.SchemaMismatch), match=rf"a\.{kind}|'id'"):
+            group.read().to_arrow()
+
+    def test_a_schema_for_what_has_one(self, store, tmp_path):
+        with pytest.raises(hr.InvalidArgument, match="schema="):
+            store.register_feature_group(
+                "g", str(tmp_path), format="delta", primary_key=["id"], schema=pa.schema({"id": pa.string()})
+            )
+
+
+class TestCsv:
+    def write(self, folder: Path, *contents: str) -> Path:
+        folder.mkdir(exist_ok=True)
+        for number, content in enumerate(contents):
+            (folder / f"{number}.csv").write_text(content)
+        return folder
+
+    def test_given_types(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "zip,n\n00123,1\n99999,2\n")
+        assert sorted(
+            values(register(store, path, "csv", primary_key=["n"], name="found").read(), "zip")
+        ) == [123, 99999]
+        group = register(store, path, "csv", primary_key=["zip"], schema=pa.schema({"zip": pa.string()}))
+        assert sorted(values(group.read(), "zip")) == ["00123", "99999"]
+        assert store.get_feature_group("flights").schema == pa.schema({"zip": pa.string(), "n": pa.int64()})
+        with pytest.raises(hr.SchemaMismatch, match="'nil'"):
+            register(store, path, "csv", name="h", primary_key=["n"], schema=pa.schema({"nil": pa.string()}))
+
+    def test_nulls_texts_and_quotes(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", 'id,s\n1,\n2,""\n3,NA\n4,"a ""b"", c"\n5,"two\nlines"\n')
+        found = {row["id"]: row["s"] for row in rows(register(store, path, "csv").read())}
+        assert found == {1: None, 2: "", 3: "NA", 4: 'a "b", c', 5: "two\nlines"}
+
+    @pytest.mark.parametrize("separator", [";", "\t", "|"])
+    def test_separators(self, store, tmp_path, separator):
+        path = self.write(tmp_path / "theirs", f"id{separator}s\n1{separator}a,b\n")
+        assert rows(register(store, path, "csv").read()) == [{"id": 1, "s": "a,b"}]
+
+    def test_compressed(self, store, tmp_path):
+        (tmp_path / "theirs").mkdir()
+        (tmp_path / "theirs" / "a.csv.gz").write_bytes(gzip.compress(b"id,s\n1,a\n"))
+        (tmp_path / "theirs" / "b.CSV").write_bytes(b"\xef\xbb\xbfid,s\r\n2,b")
+        found = {row["id"]: row["s"] for row in rows(register(store, tmp_path / "theirs", "csv").read())}
+        assert found == {1: "a", 2: "b"}
+
+    def test_an_empty_file(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "id,s\n1,a\n", "", "id,s\n")
+        assert rows(register(store, path, "csv").read()) == [{"id": 1, "s": "a"}]
+
+    def test_a_value_that_does_not_fit(self, store, tmp_path):
+        lines = "\n".join(str(i) for i in range(3_000_000))
+        path = self.write(tmp_path / "theirs", f"id\n{lines}\nmany\n")
+        group = register(store, path, "csv")
+        with pytest.raises(hr.BadData, match=r"0\.csv.*many") as caught:
+            group.read().to_arrow()
+        assert "schema=" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "content", ['id,s\n1,"open\n2,b\n3,"c"\n', "id,s\n1,a,b\n", "id,s\n1\n", "id,s\n1,\xff\n"]
+    )
+    def test_rows_that_are_broken(self, store, tmp_path, content):
+        (tmp_path / "theirs").mkdir()
+        (tmp_path / "theirs" / "a.csv").write_bytes(content.encode("latin1"))
+        with pytest.raises((hr.BadData, hr.CorruptTable), match=r"a\.csv"):
+            register(store, tmp_path / "theirs", "csv").read().to_arrow()
+
+    def test_a_name_twice(self, store, tmp_path):
+        with pytest.raises(hr.NameClash, match="'id'"):
+            register(store, self.write(tmp_path / "theirs", "id,id\n1,2\n"), "csv")
+
+
+def test_one_folder_in_two_ways(store, tmp_path):
+    write("parquet", flights(0), tmp_path / "theirs" / "a.parquet")
+    write("csv", flights(10), tmp_path / "theirs" / "a.csv")
+    groups = [register(store, tmp_path / "theirs", kind, name=kind) for kind in ("parquet", "csv")]
+    assert [sorted(values(group.read(), "id")) for group in groups] == [[0, 1, 2], [10, 11, 12]]
+
+
+def test_arrow_streams(store, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    with pa.ipc.new_stream(str(tmp_path / "theirs" / "a.arrow"), flights(0).schema) as writer:
+        writer.write_table(flights(0))
+    assert register(store, tmp_path / "theirs", "arrow").read().to_arrow().num_rows == 3
+
+
+def test_spark_times_in_parquet(store, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    table = pa.table({"id": [1], "t": pa.array([dt.datetime(2026, 1, 1, 12)], pa.timestamp("ns"))})
+    pq.write_table(table, tmp_path / "theirs" / "a.parquet", use_deprecated_int96_timestamps=True)
+    found = register(store, tmp_path / "theirs", "parquet").read().to_arrow()
+    assert found["t"][0].as_py().replace(tzinfo=None) == dt.datetime(2026, 1, 1, 12)
