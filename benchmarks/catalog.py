@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks import (
     commits,
     dataset,
+    external,
     hudi,
     lookup,
     memory,
@@ -33,6 +34,7 @@ WORKLOADS: dict[str, Workload] = {
         storage,
         tunnel,
         hudi,
+        external,
     )
     for workload in family.WORKLOADS
 }

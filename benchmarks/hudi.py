@@ -117,7 +117,7 @@ class Listing:
                     (aside / name).rename(timeline / name)
 
 
-def _table(name: str, *told: object) -> Path:
+def spark_table(name: str, *told: object) -> Path:
     """Written by Spark."""
 
     def generate(folder: Path) -> None:
@@ -132,7 +132,7 @@ def _table(name: str, *told: object) -> Path:
 
 
 def _scans(columns: tuple[str, ...], scale: float) -> list[Case]:
-    table = _table(f"lineitem-sf{scale:g}", "lineitem", data.tpch(scale, ["lineitem"])["lineitem"])
+    table = spark_table(f"lineitem-sf{scale:g}", "lineitem", data.tpch(scale, ["lineitem"])["lineitem"])
     return [
         Case("by hand", ByHand(table, columns)),
         Case("hudi-rs", HudiRs(table, columns)),
@@ -141,7 +141,7 @@ def _scans(columns: tuple[str, ...], scale: float) -> list[Case]:
 
 
 def _listings(partitions: float) -> list[Case]:
-    table = _table(f"days-{partitions:g}", "days", int(partitions), 2 * int(partitions), _COMMITS)
+    table = spark_table(f"days-{partitions:g}", "days", int(partitions), 2 * int(partitions), _COMMITS)
     return [
         Case("first", Listing(data.scratch(table.parent, "first") / "table", anew=True)),
         Case("after a commit", Listing(data.scratch(table.parent, "after") / "table", anew=False)),
@@ -149,7 +149,7 @@ def _listings(partitions: float) -> list[Case]:
 
 
 def _pruned(rows: float) -> list[Case]:
-    table = _table(f"rows-{rows:g}", "days", _DAYS, int(rows), 0)
+    table = spark_table(f"rows-{rows:g}", "days", _DAYS, int(rows), 0)
     columns = ("id", "value")
     return [
         Case("all", Headrace(table, columns, "id"), answer="all"),

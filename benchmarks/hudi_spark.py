@@ -1,6 +1,6 @@
 """Writes a Hudi table. Runs in Spark's own environment, where Headrace is not installed.
 
-usage: hudi_spark.py lineitem FOLDER SOURCE | hudi_spark.py days FOLDER PARTITIONS ROWS COMMITS
+usage: hudi_spark.py lineitem FOLDER SOURCE | events FOLDER SOURCE | days FOLDER PARTITIONS ROWS COMMITS
 """
 
 from __future__ import annotations
@@ -40,12 +40,18 @@ def main(kind: str, folder: str, *told: str) -> None:
                 "hoodie.datasource.write.partitionpath.field": partition,
                 "hoodie.datasource.write.operation": operation,
             }
+            if not partition:
+                options["hoodie.datasource.write.keygenerator.class"] = (
+                    "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+                )
             frame.write.format("hudi").options(**options).mode(mode).save(folder)
 
         if kind == "lineitem":
             write(
                 spark.read.parquet(*told), "l_orderkey,l_linenumber", "l_shipmode", "bulk_insert", "overwrite"
             )
+        elif kind == "events":
+            write(spark.read.parquet(*told), "k,created", "", "bulk_insert", "overwrite")
         else:
             partitions, rows, commits = map(int, told)
             columns = f"id, CAST(id * 7 % 1000 AS DOUBLE) AS value, CAST(id % {partitions} AS STRING) AS day"

@@ -82,7 +82,7 @@ def asof_query(root: str, groups: dict[str, str]) -> str:
     return f"SELECT {', '.join(columns)} FROM {root} AS s{joins}"
 
 
-def _lake(rows: int) -> tuple[Path, Path]:
+def lake_of(rows: int) -> tuple[Path, Path]:
     """The lake, and the spine's file."""
     keys = rows // _ROWS_PER_KEY
     spine = data.generated(f"pit-labels-{rows}", _SPINE.format(rows=rows, keys=keys))
@@ -109,7 +109,7 @@ def _lake(rows: int) -> tuple[Path, Path]:
 
 
 def _cases(rows: float) -> list[Case]:
-    root, spine = _lake(int(rows))
+    root, spine = lake_of(int(rows))
     whole, passed = TrainingData(), TrainingData(spine)
     return [
         Case("by hand", ByHand(root, whole)),
@@ -122,7 +122,7 @@ def _cases(rows: float) -> list[Case]:
 
 
 def _feast_cases(rows: float) -> list[Case]:
-    root, spine = _lake(int(rows))
+    root, spine = lake_of(int(rows))
     with hr.connect(root) as store:
         files = {name: str(root / store.get_feature_group(name).location / "*.parquet") for name in _GROUPS}
     features = {name: (f"{name}_a", f"{name}_b") for name in _GROUPS}

@@ -6,6 +6,7 @@ read the folder that the environment lies in.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -27,9 +28,9 @@ START_SECONDS = 60
 KEEPER = 'postgres=$1; shift; "$postgres" "$@" 2>log & read -r _; kill -INT $!; wait $!; rm -rf data'
 
 
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """URL of a server's maintenance database, for the whole session. It listens on a Unix socket alone."""
+@contextlib.contextmanager
+def running_postgres() -> Iterator[str]:
+    """URL of a server's maintenance database. It listens on a Unix socket alone."""
     folder = Path(tempfile.mkdtemp(prefix="headrace-pg-", dir="/tmp"))  # short: a socket's path has 107 bytes
     try:
         programs, user = _programs(folder)
@@ -60,6 +61,13 @@ def postgres_url() -> Iterator[str]:
             keeper.communicate()
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """That of a server for the whole session."""
+    with running_postgres() as url:
+        yield url
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ SHARES = [
     ["storage-10k", "storage-100k", "storage-1m", "storage-6m", "storage-large"],
     ["tunnel-10k", "tunnel-100k", "tunnel-1m", "tunnel-6m"],
     ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
+    ["postgresql-scan", "pit-formats"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 _SECONDS = 800
