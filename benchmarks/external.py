@@ -125,8 +125,8 @@ def _formats(rows: float) -> list[Case]:
     files = {name: data.DATA / f"pit-{name}-{int(rows)}" / "rows.parquet" for name in ("clicks", "orders")}
     clicks = spark_table(f"clicks-{rows:g}", "events", files["clicks"])
     return [
-        Case("three of Delta", Headrace(Embedded(root), TrainingData())),
-        Case("Delta, Hudi, PostgreSQL", Formats(root, clicks, files["orders"])),
+        Case("one format", Headrace(Embedded(root), TrainingData())),
+        Case("three formats", Formats(root, clicks, files["orders"])),
     ]
 
 
@@ -147,10 +147,10 @@ WORKLOADS = (
         about="rows with features of two groups as of 30 days, of one format and of three",
         sizes=_SIZES,
         unit="rows",
-        systems=("three of Delta", "Delta, Hudi, PostgreSQL"),
-        goals=(Goal("Delta, Hudi, PostgreSQL", 1.5, way="ratio", against="three of Delta"),),
+        systems=("one format", "three formats"),
+        goals=(Goal("three formats", 1.5, way="ratio", against="one format"),),
         runs=15,
         cases=_formats,
-        baseline="three of Delta",
+        baseline="one format",
     ),
 )
