@@ -67,7 +67,12 @@ def test_systems_run_and_agree(names: list[str], tmp_path: Path) -> None:
             assert case["name"] in done.stdout
             assert case["peak"] > case["service_peak"]
             assert (case["service_peak"] > 0) == (case["name"] in SERVED)
-        if name not in ("memory", "commits", "storage-large", "hudi-partition"):  # whose systems read different things
+        if name not in (
+            "memory",
+            "commits",
+            "storage-large",
+            "hudi-partition",
+        ):  # whose systems read different things
             first = [s for s in report["samples"] if s["number"] == 0]
             assert len({(s["rows"], s["checksum"]["value"]) for s in first}) == 1
         assert report["goals"] == []  # they are for the full size

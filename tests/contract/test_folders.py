@@ -15,6 +15,7 @@ import pytest
 import headrace as hr
 from contract.helpers import rows, values
 
+pytestmark = pytest.mark.local_files
 DAY = dt.date(2026, 1, 1)
 TIME = pa.timestamp("us", "UTC")
 

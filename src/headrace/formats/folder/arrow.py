@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from headrace.errors import CorruptTable
-from headrace.formats.folder.kind import Described
+from headrace.formats.folder.kind import Described, reading
 from headrace.formats.folder.parquet import wider
 from headrace.formats.normal_schema import normal_schema
 from headrace.model.types import decoded
@@ -24,14 +23,8 @@ class ArrowFiles:
     endings: tuple[str, ...] = (".arrow", ".feather", ".ipc", ".arrows")
 
     def described(self, files: Files, path: str) -> Described:
-        try:
-            with files.open(path) as file:
-                reader = _opened(file)
-                return Described(normal_schema(reader.schema))
-        except FileNotFoundError:
-            raise
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise CorruptTable(f"{path} is no Arrow file that can be read: {error}") from None
+        with reading(path), files.open(path) as file:
+            return Described(normal_schema(_opened(file).schema))
 
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return wider(one, other)
@@ -39,16 +32,13 @@ class ArrowFiles:
     def batches(
         self, files: Files, path: str, schema: pa.Schema, types: Mapping[str, pa.DataType]
     ) -> Iterator[pa.RecordBatch]:
-        try:
-            # Not mapped: a file that grows shorter meanwhile would end the process.
-            with files.open(path) as file:
-                for batch in _batches(_opened(file)):
-                    names = batch.schema.names
-                    chosen = batch.select([name for name in schema.names if name in names])
-                    chosen.validate(full=True)
-                    yield _fitted(chosen, schema)
-        except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-            raise CorruptTable(f"{path} cannot be read: {error}") from None
+        # Not mapped: a file that grows shorter meanwhile would end the process.
+        with reading(path), files.open(path) as file:
+            for batch in _batches(_opened(file)):
+                names = batch.schema.names
+                chosen = batch.select([name for name in schema.names if name in names])
+                chosen.validate(full=True)
+                yield _fitted(chosen, schema)
 
 
 def _opened(file: pa.NativeFile) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:

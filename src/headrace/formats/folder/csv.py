@@ -9,8 +9,8 @@ from pathlib import PurePath
 import pyarrow as pa
 import pyarrow.csv
 
-from headrace.errors import BadData, CorruptTable
-from headrace.formats.folder.kind import Described
+from headrace.errors import BadData
+from headrace.formats.folder.kind import Described, reading
 from headrace.formats.folder.quotes import check_quotes, is_broken
 from headrace.formats.normal_schema import normal_schema
 from headrace.storage.files import Files
@@ -28,15 +28,13 @@ class CsvFiles:
 
     def described(self, files: Files, path: str) -> Described:
         """The types are those of the first block of values."""
-        try:
+        with reading(path):
             with _source(files, path) as source:
                 sample = source.read(_SAMPLE_BYTES)
             if not sample.strip():
                 return Described(pa.schema([]))
             with _source(files, path) as source, _reader(source, _separator(sample), {}, None) as reader:
                 found = reader.schema
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise CorruptTable(f"{path} is no CSV file that can be read: {error}") from None
         return Described(normal_schema(pa.schema([(f.name, _kind(f.type)) for f in found])))
 
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
 
-from headrace.errors import NameClash, SchemaMismatch
+from headrace.errors import CorruptTable, NameClash, SchemaMismatch
 from headrace.storage.files import Files
 
 
@@ -20,6 +21,17 @@ class Described:
     rows: int | None = None
 
 
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turns what Arrow says of a damaged file into CorruptTable; what the system says, it passes on."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise CorruptTable(f"{path} cannot be read: {error}") from None
+
+
 class FileKind(Protocol):
     label: str
     """For people: "Parquet"."""
@@ -27,7 +39,7 @@ class FileKind(Protocol):
     """Of the names of such files, in small letters."""
 
     def described(self, files: Files, path: str) -> Described:
-        """Raises CorruptTable if it is no such file."""
+        """Raises CorruptTable if it is no such file. OSError: it is not there, or cannot be read."""
         ...
 
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headrace.errors import CorruptTable
-from headrace.formats.folder.kind import Described
+from headrace.formats.folder.kind import Described, reading
 from headrace.formats.normal_schema import normal_schema
 from headrace.model.types import is_wider
 from headrace.storage.files import Files
@@ -17,14 +16,9 @@ class ParquetFiles:
     endings: tuple[str, ...] = (".parquet", ".parq", ".pq")
 
     def described(self, files: Files, path: str) -> Described:
-        try:
-            with files.open(path) as file:
-                footer = pq.read_metadata(file)
-                return Described(normal_schema(footer.schema.to_arrow_schema()), footer.num_rows)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise CorruptTable(f"{path} is no Parquet file that can be read: {error}") from None
+        with reading(path), files.open(path) as file:
+            footer = pq.read_metadata(file)
+            return Described(normal_schema(footer.schema.to_arrow_schema()), footer.num_rows)
 
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return wider(one, other)

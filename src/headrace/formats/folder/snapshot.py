@@ -11,6 +11,7 @@ from headrace.errors import Cancelled, CorruptTable
 from headrace.formats.folder.kind import StreamedKind
 from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.expression import Condition
+from headrace.storage.failure import failure
 from headrace.storage.files import Files
 
 
@@ -63,7 +64,7 @@ class FolderRows:
             except FileNotFoundError:
                 raise CorruptTable(f"{path} is lost: it is not there") from None
             except OSError as error:
-                raise CorruptTable(f"{path} cannot be read: {error}") from None
+                raise failure(path, error.strerror or error, error.errno) from error
 
     def cancel(self) -> None:
         self._cancelled = True

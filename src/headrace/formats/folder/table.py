@@ -13,7 +13,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headrace.errors import CorruptTable, InvalidArgument, SchemaMismatch, SnapshotNotFound, Unsupported
+from headrace.errors import (
+    CorruptTable,
+    InvalidArgument,
+    SchemaMismatch,
+    SnapshotNotFound,
+    Unavailable,
+    Unsupported,
+)
 from headrace.formats.base import Snapshot
 from headrace.formats.feed import Feed
 from headrace.formats.folder.kind import Described, StreamedKind, merged
@@ -23,12 +30,14 @@ from headrace.formats.folder.snapshot import FolderSnapshot
 from headrace.formats.footers import Footers, FooterSnapshot
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
+from headrace.storage.failure import failure
 from headrace.storage.files import Listed
 from headrace.storage.folder import Folder
 
 DATED = "dated"
 """The scheme of addresses of files that may be replaced: `dated://<which>/<path>`."""
 _AT_ONCE = 16
+_ROUNDS = 8
 _LOGS = {"_delta_log": "delta", ".hoodie": "hudi"}
 """What is in folders of tables whose files alone tell too much: old rows, and deleted ones."""
 
@@ -59,7 +68,7 @@ class FolderTable:
         return self._newest
 
     def is_there(self) -> bool:
-        return bool(listed(self.table, self._kind.endings))
+        return self.newest() is not None
 
     def newest(self) -> Snapshot | None:
         with self._lock:
@@ -97,6 +106,18 @@ class FolderTable:
         raise Unsupported(f"the {self.label} at {self.table.shown} keeps no changes")
 
     def _follow(self) -> Snapshot | None:
+        for _ in range(_ROUNDS):
+            try:
+                return self._looked_at()
+            except FileNotFoundError:  # removed since it was listed
+                continue
+            except OSError as error:
+                raise failure(self.table.shown, error.strerror or error, error.errno) from error
+        raise Unavailable(
+            f"files at {self.table.shown} were removed each time that they were looked into", hint="try again"
+        )
+
+    def _looked_at(self) -> Snapshot | None:
         files = listed(self.table, self._kind.endings)
         if not files:
             self._newest = None
@@ -140,28 +161,19 @@ class FolderTable:
             **{f"partition.{name}": told for name, told in values.items()},
         }
         whole = pa.schema([*schema, *(pa.field(name, told.type) for name, told in values.items())])
-        if isinstance(self._kind, ParquetFiles):
-            if not self.table.files.is_local:
-                columns["address"] = pa.array([_dated(self._path(file), file) for file in files], pa.string())
-            return FooterSnapshot(
-                version=version,
-                schema=whole,
-                files=pa.table(columns),
-                partition_by=tuple(values),
-                exact=False,
-                lasting=False,
-                footers=self._footers,
-            )
-        return FolderSnapshot(
+        if isinstance(self._kind, ParquetFiles) and not self.table.files.is_local:
+            columns["address"] = pa.array([_dated(self._path(file), file) for file in files], pa.string())
+        found = Snapshot(
             version=version,
             schema=whole,
             files=pa.table(columns),
             partition_by=tuple(values),
             exact=False,
             lasting=False,
-            kind=self._kind,
-            lake=self.table.files,
         )
+        if isinstance(self._kind, ParquetFiles):
+            return FooterSnapshot(**vars(found), footers=self._footers)
+        return FolderSnapshot(**vars(found), kind=self._kind, lake=self.table.files)
 
     def _described(self, files: list[Listed]) -> dict[Listed, Described]:
         """What each file tells of itself; of those that were replaced nothing is kept."""
