@@ -39,6 +39,8 @@ def resolve(reference: str) -> str:
 
 
 def _content(path: Path) -> str:
+    if path.exists() and not path.is_file():
+        raise InvalidArgument(f"{path} is no plain file", hint="name one that holds the URI of a database")
     try:
         with path.open("rb") as file:
             data = file.read(_LONGEST + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -116,6 +117,16 @@ class TestRead:
             11,
             12,
         ]
+
+    def test_links_and_pipes(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "elsewhere" / f"a.{kind}")
+        (tmp_path / "theirs").mkdir()
+        (tmp_path / "theirs" / "there").symlink_to(tmp_path / "elsewhere")
+        (tmp_path / "theirs" / "again").symlink_to(tmp_path / "elsewhere")
+        (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "theirs")
+        os.mkfifo(tmp_path / "theirs" / f"pipe.{kind}")
+        (tmp_path / "theirs" / f"gone.{kind}").symlink_to(tmp_path / "nowhere")
+        assert sorted(values(register(store, tmp_path / "theirs", kind).read(), "id")) == [0, 1, 2]
 
     def test_a_column_of_the_files_counts_not_its_folder(self, store, tmp_path, kind):
         write(kind, flights(0), tmp_path / "theirs" / "tailnum=wrong" / f"a.{kind}")

@@ -111,16 +111,21 @@ class LocalFiles:
 
     def tree(self, folder: str, without: str) -> Iterator[Listed]:
         inside = [""]
+        seen = set()  # links may lead back, and what is there is there once
         while inside:
             within = inside.pop()
             # It may be removed meanwhile.
             with contextlib.suppress(FileNotFoundError), os.scandir(os.path.join(folder, within)) as found:
+                itself = os.stat(os.path.join(folder, within))
+                if (itself.st_dev, itself.st_ino) in seen:
+                    continue
+                seen.add((itself.st_dev, itself.st_ino))
                 for entry in found:
                     path = f"{within}/{entry.name}" if within else entry.name
                     if entry.is_dir():
                         if path != without:
                             inside.append(path)
-                    else:
+                    elif entry.is_file():  # and no pipe, which would have a reader wait
                         with contextlib.suppress(FileNotFoundError):
                             fact = entry.stat()
                             yield Listed(path, fact.st_size, fact.st_mtime_ns)

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import headrace as hr
+from formats.external_cases import VALUES, check
 
 
 @pytest.fixture
@@ -171,3 +173,22 @@ def test_a_path_in_a_variable(store, execute, path, monkeypatch) -> None:
         monkeypatch.setenv("THEIRS", uri)
         found = create(store, path, uri="env:THEIRS").read().to_arrow()
         assert found.num_rows == 0
+
+
+def test_what_is_passed_on_finds_what_is_found_here(store, execute, path) -> None:
+    execute(
+        "CREATE TABLE t (id INTEGER, f REAL, s TEXT, b BOOLEAN, at TIMESTAMPTZ, day DATE, m DECIMAL(10, 2))"
+    )
+    theirs = create(store, path)
+
+    def fill(rows: list[dict[str, Any]]) -> None:
+        execute("DELETE FROM t")
+        execute(
+            "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                tuple(str(v) if isinstance(v, (Decimal, dt.date)) else v for v in map(row.get, VALUES))
+                for row in rows
+            ],
+        )
+
+    check(store, theirs, fill, nan=False)  # of which SQLite makes null
