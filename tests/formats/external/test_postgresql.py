@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import headrace as hr
 from formats.external_cases import VALUES, check
 from headrace.errors import HeadraceError
 from headrace.formats.external.connections import Connections
+from headrace.formats.external.postgresql import _with_an_end
 from headrace.formats.external.table import ExternalTable
 from headrace.model.external import ExternalSource
 from postgres import postgres_database, postgres_url
@@ -211,6 +213,17 @@ class TestRefused:
             create(store)
         assert "feature group g" in caught.value.message
         assert "hush" not in f"{caught.value} {caught.value.details}"
+
+    def test_a_host_that_does_not_answer_is_given_up(self, store, monkeypatch) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            address = f"postgresql://me:hush@127.0.0.1:{silent.getsockname()[1]}/db"
+            monkeypatch.setenv("THEIRS", f"{address}?connect_timeout=2")
+            start = time.monotonic()
+            with pytest.raises(hr.Unavailable, match="feature group g"):
+                create(store)
+            assert time.monotonic() - start < 20
+            assert _with_an_end(address) == f"{address}?connect_timeout=10"
+            assert _with_an_end(f"{address}?sslmode=disable").endswith("&connect_timeout=10")
 
     def test_it_is_read_alone(self, store, execute) -> None:
         execute("CREATE TABLE t (id int)")

@@ -44,6 +44,7 @@ _COMPARED: dict[str, Comparison | None] = {
 """The types that are read as they come."""
 _MOST_DIGITS = 38
 _ANSWER_S = 5.0
+_CONNECT_S = 10
 _STARTUP = 196_608  # version 3.0 of the protocol
 
 
@@ -70,7 +71,7 @@ class PostgreSQL(Database):
                 hint="it is postgresql://user:password@host:port/database, with % before the codes of other signs",
             )
         try:
-            connection = dbapi.connect(uri)
+            connection = dbapi.connect(_with_an_end(uri))
         except Error as error:
             if _answers(uri):
                 raise Unauthenticated(
@@ -129,6 +130,14 @@ def _is_uri(uri: str) -> bool:
         return parts.scheme in _SCHEMES and parts.port != 0
     except ValueError:  # its port is no number, or its brackets do not fit
         return False
+
+
+def _with_an_end(uri: str) -> str:
+    """The URI, by which a host that does not answer is not waited for longer than a person would."""
+    query = urlsplit(uri).query
+    if "connect_timeout" in parse_qs(query):
+        return uri
+    return f"{uri}{'&' if query else '?'}connect_timeout={_CONNECT_S}"
 
 
 def _element(field: pa.Field) -> str:
