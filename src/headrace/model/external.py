@@ -46,7 +46,7 @@ def check_source(source: ExternalSource) -> None:
         raise InvalidArgument(
             "uri= does not name where the database's URI is found",
             hint="put the URI into an environment variable where the query runs, and give uri='env:NAME'; or into "
-            "a file there, and give uri='file:/path/to/it'",
+            "a file there, and give uri='file:/path/to/it', an absolute path; of SQLite, that of the database itself",
         )
     if (source.table is None) == (source.query is None):
         raise InvalidArgument("an external feature group is of a table or of a query: give one of them")

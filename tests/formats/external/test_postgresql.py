@@ -110,6 +110,36 @@ def test_a_number_that_is_none(store, execute) -> None:
         create(store).read().to_arrow()
 
 
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz", "date[]", "timestamptz[]"])
+@pytest.mark.parametrize("value", ["infinity", "-infinity", "0044-03-15 BC", "10000-01-01"])
+def test_times_that_are_none(store, execute, kind, value) -> None:
+    value = f"{{{value}}}" if kind.endswith("[]") else value
+    execute(f"CREATE TABLE t (id int, at {kind}); INSERT INTO t VALUES (1, NULL), (2, '{value}')")
+    with pytest.raises(hr.BadData, match="column 'at'"):
+        create(store).read().to_arrow()
+
+
+def test_the_first_time_and_the_last(store, execute) -> None:
+    execute("CREATE TABLE t (id int, day date, at timestamp)")
+    execute(
+        "INSERT INTO t VALUES (1, '0001-01-01', '0001-01-01'), (2, '9999-12-31', '9999-12-31 23:59:59.999999')"
+    )
+    assert create(store).read().to_arrow().sort_by("id").drop(["id"]).to_pylist() == [
+        {"day": dt.date.min, "at": dt.datetime.min},
+        {"day": dt.date.max, "at": dt.datetime.max},
+    ]
+
+
+def test_arrays_of_several_dimensions_are_not_made_one(store, execute) -> None:
+    execute(
+        "CREATE TABLE t (id int, a int[]); INSERT INTO t VALUES (1, '{1,2}'), (2, '{}'), (3, '{{1,2},{3,4}}')"
+    )
+    group = create(store)
+    assert group.read(filter=group["id"] < 3).to_arrow().sort_by("id")["a"].to_pylist() == [[1, 2], []]
+    with pytest.raises(hr.BadData, match="several dimensions"):
+        group.read().to_arrow()
+
+
 class TestUnique:
     """What PostgreSQL promises needs not be looked for in the rows."""
 

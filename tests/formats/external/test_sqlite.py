@@ -106,6 +106,9 @@ def test_nulls_before_the_first_value(store, execute, path, declared) -> None:
         ("DATETIME", "2026-13-01 00:00:00"),
         ("DECIMAL(4, 2)", 12345.6),
         ("BOOLEAN", "perhaps"),
+        ("TEXT", b"\xff"),
+        ("REAL", b"1.5"),
+        ("INTEGER", b"1"),
     ],
 )
 def test_values_that_are_none_of_their_column(store, execute, path, declared, value) -> None:
@@ -116,6 +119,65 @@ def test_values_that_are_none_of_their_column(store, execute, path, declared, va
     with pytest.raises(hr.BadData, match="feature group g") as caught:
         group.read().to_arrow()
     assert "query=" in str(caught.value)
+
+
+@pytest.mark.parametrize("declared", ["TEXT", "BLOB", "", "JSON", "TIME", "WHATEVER"])
+def test_of_what_is_mixed_nothing_is_lost(store, execute, path, declared) -> None:
+    """A union's column has the first table's type, whatever the second one holds."""
+    execute(f"CREATE TABLE one (id INTEGER PRIMARY KEY, v {declared}); CREATE TABLE two (id INTEGER, v REAL)")
+    execute("INSERT INTO one VALUES (1, 'text'); INSERT INTO two VALUES (2, 1.234567890123)")
+    query = "SELECT id, v FROM one UNION ALL SELECT id, v FROM two"
+    found = create(store, path, None, query=query).read().to_arrow().sort_by("id")
+    assert found["v"].cast(pa.string()).to_pylist() == ["text", "1.234567890123"]
+
+
+@pytest.mark.parametrize(("value", "read"), [("12:30:00", "12:30:00"), ('{"a": 1}', '{"a": 1}'), (7, 7)])
+def test_a_declaration_that_says_nothing(store, execute, path, value, read) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TIME)")
+    execute("INSERT INTO t VALUES (?, ?)", [(1, None), (2, value)])
+    assert create(store, path).read().to_arrow().sort_by("id")["v"].to_pylist() == [None, read]
+
+
+@pytest.mark.parametrize("declared", ["TIMESTAMP", "TIMESTAMPTZ"])
+def test_how_times_are_written(store, execute, path, declared) -> None:
+    written = {
+        "2026-01-02": "2026-01-02T00:00",
+        "2026-01-02 03:04": "2026-01-02T03:04",
+        "2026-01-02T03:04:05.123456789": "2026-01-02T03:04:05.123456",
+        "2026-01-02 03:04:05Z": "2026-01-02T03:04:05",
+        "2026-01-02 03:04:05+02:00": "2026-01-02T01:04:05",
+        "2026-01-02 03:04:05.5 -0130": "2026-01-02T04:34:05.5",
+        "2026-01-02 03:04:05+02": "2026-01-02T01:04:05",
+    }
+    execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, at {declared})")
+    execute("INSERT INTO t VALUES (?, ?)", list(enumerate(written)))
+    found = create(store, path).read().to_arrow().sort_by("id")["at"].to_pylist()
+    zone = dt.UTC if declared == "TIMESTAMPTZ" else None
+    assert found == [dt.datetime.fromisoformat(text).replace(tzinfo=zone) for text in written.values()]
+
+
+@pytest.mark.parametrize(("declared", "value", "op"), [("INTEGER", "many", ">"), ("REAL", "1x", "<=")])
+def test_a_filter_does_not_hide_what_is_mistyped(store, execute, path, declared, value, op) -> None:
+    """SQLite finds texts greater than all numbers: what it is asked for has all rows that Headrace would find."""
+    execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, v {declared})")
+    execute("INSERT INTO t VALUES (?, ?)", [(1, 5), (2, value)])
+    group = create(store, path)
+    condition = group["v"] > 7 if op == ">" else group["v"] <= 7
+    for asked in (condition, ~condition, group["v"].isin([5])):
+        with pytest.raises(hr.BadData, match="column 'v'"):
+            group.read(filter=asked).to_arrow()
+
+
+def test_bytes_among_texts_are_found_as_texts(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+    execute("INSERT INTO t VALUES (?, ?)", [(1, "a"), (2, b"a"), (3, "b"), (4, b"b")])
+    group = create(store, path)
+    for condition, ids in (
+        (group["v"] == "a", [1, 2]),
+        (group["v"] > "a", [3, 4]),
+        (~(group["v"] == "b"), [1, 2]),
+    ):
+        assert sorted(group.read(filter=condition).to_arrow()["id"].to_pylist()) == ids
 
 
 def test_many_rows(store, execute, path) -> None:
@@ -169,7 +231,7 @@ def test_what_is_no_database(store, tmp_path) -> None:
 
 def test_a_path_in_a_variable(store, execute, path, monkeypatch) -> None:
     execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
-    for uri in (str(path), f"sqlite://{path}", f"file:{path}"):
+    for uri in (str(path), f"sqlite://{path}", f"sqlite:///{path}", f"file:{path}", f"file://{path}"):
         monkeypatch.setenv("THEIRS", uri)
         found = create(store, path, uri="env:THEIRS").read().to_arrow()
         assert found.num_rows == 0

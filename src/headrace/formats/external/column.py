@@ -20,6 +20,7 @@ class ExternalColumn:
         value: SQL that gives it, in the database's own.
         given: the type in which the driver gives that; None where the driver does not tell before it reads.
         compared: None where the database may find other rows for a condition than Headrace does.
+        strict: every value is of the type that is compared; else there may be others, of which the database knows more.
     """
 
     name: str
@@ -27,3 +28,4 @@ class ExternalColumn:
     value: str
     given: pa.DataType | None = None
     compared: Comparison | None = None
+    strict: bool = True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from adbc_driver_manager import Error
 from adbc_driver_manager._reader import AdbcRecordBatchReader
 from adbc_driver_manager.dbapi import Connection, Cursor
@@ -20,6 +22,11 @@ from headrace.formats.external.connections import Connections
 from headrace.formats.external.dialect import Dialect
 from headrace.formats.external.failure import translated
 from headrace.model.external import ExternalSource
+
+_NUMBERS = {32: pa.int32(), 64: pa.int64()}
+_DAYS = [(day - dt.date(1970, 1, 1)).days for day in (dt.date.min, dt.date.max)]
+_FIRST_AND_LAST = {32: _DAYS, 64: [_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1]}
+"""In days and in microseconds, by the width of a type: Python knows no others, and Arrow wraps some round."""
 
 
 class Database(ABC):
@@ -62,6 +69,28 @@ class Database(ABC):
         """As they are now, and what `unique` tells."""
         with self.cursor() as cursor:
             return self.described(cursor), self.unique(cursor)
+
+    def converted(self, column: ExternalColumn, values: pa.Array) -> pa.Array:
+        """Values as the driver gives them, in the type in which they are read. Raises BadData where they do not fit."""
+        if isinstance(values, pa.ExtensionArray):
+            values = values.storage
+        try:
+            fitting = values if values.type == column.kind else values.cast(column.kind)
+        except pa.ArrowException as error:
+            raise self.bad(column, str(error)) from None
+        times = fitting.flatten() if pa.types.is_list(fitting.type) else fitting
+        if pa.types.is_timestamp(times.type) or pa.types.is_date(times.type):
+            ends = pc.min_max(times.cast(_NUMBERS[times.type.bit_width])).as_py()
+            first, last = _FIRST_AND_LAST[times.type.bit_width]
+            if ends["min"] is not None and not first <= ends["min"] <= ends["max"] <= last:
+                raise self.bad(column, "a time that is infinite, or outside the years 1 to 9999")
+        return fitting
+
+    def bad(self, column: ExternalColumn, what: str) -> BadData:
+        return BadData(
+            f"{self.where}: column {column.name!r} holds what is no {column.kind}: {what}",
+            hint="name the rows and types that are wanted by query=",
+        )
 
     def fetch(self, columns: Sequence[ExternalColumn], conditions: Sequence[str]) -> Fetch:
         """The rows for which these conditions, in SQL, are true."""
@@ -166,20 +195,7 @@ class Fetch:
 
     def _read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
-            self._converted(column, values)
+            self._database.converted(column, values)
             for column, values in zip(self._columns, batch.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def _converted(self, column: ExternalColumn, values: pa.Array) -> pa.Array:
-        if isinstance(values, pa.ExtensionArray):
-            values = values.storage
-        if values.type == column.kind:
-            return values
-        try:
-            return values.cast(column.kind)
-        except pa.ArrowException as error:
-            raise BadData(
-                f"{self._database.where}: column {column.name!r} holds what is no {column.kind}: {error}",
-                hint="name the rows and types that are wanted by query=",
-            ) from None

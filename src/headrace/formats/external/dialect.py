@@ -96,7 +96,9 @@ class Dialect:
                 if any(one is None for one in literals):
                     return []
                 listed = ", ".join(filter(None, literals))
-                return [(f"({self.name(ref.name)} IN ({listed}))", column.compared != "text")]
+                return [
+                    self._or_odd(column, f"{self.name(ref.name)} IN ({listed})", column.compared != "text")
+                ]
             case Compare(op=op, left=left, right=Value() as value):
                 column = columns[left.name]
                 literal = self._literal(column, op, value)
@@ -105,8 +107,15 @@ class Dialect:
                 exact = column.compared != "text" and not (
                     column.compared in ("instant", "time") and self.time_operators != _EVERY
                 )
-                return [(f"({self.name(left.name)} {op} {literal})", exact)]
+                return [self._or_odd(column, f"{self.name(left.name)} {op} {literal}", exact)]
         return []
+
+    def odd(self, column: ExternalColumn) -> str:
+        """SQL for whether a value is of no type that its column is compared in."""
+        raise NotImplementedError
+
+    def _or_odd(self, column: ExternalColumn, sql: str, exact: bool) -> tuple[str, bool]:
+        return (f"({sql})", exact) if column.strict else (f"({sql} OR {self.odd(column)})", False)
 
     def _is_whole(self, condition: Condition, columns: Mapping[str, ExternalColumn]) -> bool:
         """Whether all of a condition is passed on, and means there what it means here."""

@@ -120,7 +120,10 @@ class PostgreSQL(Database):
             return ExternalColumn(field.name, pa.float64(), f"CAST({name} AS float8)", pa.float64())
         if pa.types.is_list(field.type) and _element(field) in _COMPARED:
             read = pa.list_(pa.field("element", field.type.value_type))
-            return ExternalColumn(field.name, read, name, None)
+            # The driver makes one list of those of several dimensions; of their text no array can be made.
+            refused = f"CAST({name}::text || ' has several dimensions' AS {_element(field)}[])"
+            value = f"CASE WHEN array_ndims({name}) > 1 THEN {refused} ELSE {name} END"
+            return ExternalColumn(field.name, read, value, None)
         return ExternalColumn(field.name, pa.string(), self.dialect.as_text(field.name), pa.string())
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from adbc_driver_manager.dbapi import Connection, Cursor
 from adbc_driver_sqlite import dbapi
 
@@ -26,8 +27,8 @@ _VIEW = "headrace_query"
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _MOST_DIGITS = 38
 _DATE, _TIME, _INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")
-_AS_TEXT = (_DATE, _TIME, _INSTANT)
-"""What has no type in SQLite, and is written as ISO 8601 has it."""
+_AS_TEXT = (pa.string(), _DATE, _TIME, _INSTANT)
+"""What has no type in SQLite is written as ISO 8601 has it; and of numbers among texts the driver keeps few digits."""
 _EXACT: dict[str, tuple[pa.DataType, Comparison | None]] = {
     "BOOL": (pa.bool_(), None),
     "BOOLEAN": (pa.bool_(), None),
@@ -45,6 +46,7 @@ _WITHIN: tuple[tuple[str, pa.DataType, Comparison | None], ...] = (
     ("BLOB", pa.binary(), None),
 )
 """By what a declared type holds, in the order in which SQLite looks."""
+_REALS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL", "NUMBER")
 # The driver takes the type of a column from the first rows, in which all may be null: so one goes before them.
 _FIRST: dict[pa.DataType, str] = {pa.int64(): "0", pa.bool_(): "0", pa.float64(): "0.0", pa.binary(): "x''"}
 _LOOKED_AT = 1_000
@@ -57,6 +59,12 @@ class _SQLite(Dialect):
 
     def truth(self, value: bool) -> str:
         return "1" if value else "0"
+
+    def odd(self, column: ExternalColumn) -> str:
+        known = {"integer": "'integer'", "float": "'real', 'integer'", "text": "'text'"}[
+            column.compared or ""
+        ]
+        return f"typeof({self.name(column.name)}) NOT IN ({known}, 'null')"
 
 
 class SQLite(Database):
@@ -73,7 +81,7 @@ class SQLite(Database):
         return path if kind == "file" else resolve(self.source.uri)
 
     def open(self, uri: str) -> Connection:
-        path = Path(uri.removeprefix("sqlite://").removeprefix("file:"))
+        path = Path("/" + uri.removeprefix("sqlite:").removeprefix("file:").lstrip("/"))
         if not path.is_file():
             raise NotFound(
                 f"{self.where}: there is no SQLite database at the path that {self.source.uri} names",
@@ -94,9 +102,30 @@ class SQLite(Database):
         if not found:
             raise NotFound(f"{self.where}: there is no such table", hint="it is named as the database has it")
         declared = {str(column): str(kind or "").strip().upper() for column, kind in found}
-        # Of a column without a type a view says that it is a BLOB.
-        told = self._told(cursor, [column for column, kind in declared.items() if kind in ("", "BLOB")])
-        return [self._column(column, kind, told.get(column, "")) for column, kind in declared.items()]
+        told = self._told(cursor, [column for column, kind in declared.items() if not _says(kind)])
+        key = self.unique(cursor) or ()
+        return [
+            self._column(column, kind, told.get(column), column in key) for column, kind in declared.items()
+        ]
+
+    def converted(self, column: ExternalColumn, values: pa.Array) -> pa.Array:
+        """Where types are mixed, the driver gives texts for all of them."""
+        given = values.type
+        fits = {
+            pa.int64(): (pa.int64(),),
+            pa.bool_(): (pa.int64(),),
+            pa.float64(): (pa.float64(), pa.int64()),
+        }
+        if column.kind in fits and given not in fits[column.kind] and values.null_count < len(values):
+            raise self.bad(column, f"some values are {given}")
+        try:
+            if pa.types.is_string(given):
+                values.validate(full=True)
+            if pa.types.is_timestamp(column.kind):
+                values = _instants(values)
+        except pa.ArrowException as error:
+            raise self.bad(column, str(error)) from None
+        return super().converted(column, values)
 
     def unique(self, cursor: Cursor) -> tuple[str, ...] | None:
         if self._name is None:
@@ -127,18 +156,22 @@ class SQLite(Database):
         table = self.source.table
         return None if table is None else self.dialect.name(table.split(".")[-1])
 
-    def _column(self, name: str, declared: str, found: str) -> ExternalColumn:
-        """`found` is what types the first values have, of a column that declares none."""
-        value = self.dialect.name(name)
+    def _column(self, name: str, declared: str, found: str | None, is_key: bool) -> ExternalColumn:
+        """`found` is what types the first values have, of a column that does not say."""
         decimal = _DECIMAL.fullmatch(declared)
         if decimal is not None:
             digits, scale = int(decimal[1]), int(decimal[2] or 0)
             if 0 < digits <= _MOST_DIGITS and scale <= digits:
                 return ExternalColumn(name, pa.decimal128(digits, scale), self.dialect.as_text(name))
-        kind, compared = _kind(found or declared or "TEXT")
+        if found == "":
+            found = "BLOB" if declared == "BLOB" else "TEXT"
+        kind, compared = _kind(found or declared)
+        value = self.dialect.name(name)
         if kind in _AS_TEXT:
-            return ExternalColumn(name, kind, self.dialect.as_text(name))
-        return ExternalColumn(name, kind, value, compared=compared)
+            value = self.dialect.as_text(name)
+        elif kind == pa.binary():
+            value = f"CAST({value} AS BLOB)"
+        return ExternalColumn(name, kind, value, compared=compared, strict=is_key)
 
 
 def _common(kinds: set[str]) -> str:
@@ -151,10 +184,29 @@ def _common(kinds: set[str]) -> str:
     return kinds.pop().upper() if kinds else ""
 
 
+def _says(declared: str) -> bool:
+    """Whether a declaration says of what type values are meant to be; a view says of none that they are a BLOB."""
+    words = (*_EXACT, *(word for word, _, _ in _WITHIN if word != "BLOB"), *_REALS)
+    return any(word in declared for word in words)
+
+
 def _kind(declared: str) -> tuple[pa.DataType, Comparison | None]:
     if declared in _EXACT:
         return _EXACT[declared]
     for word, kind, compared in _WITHIN:
         if word in declared:
             return kind, compared
-    return pa.float64(), "float"  # REAL and its kin, and what SQLite calls numeric
+    return pa.float64(), "float"
+
+
+def _instants(texts: pa.Array) -> pa.Array:
+    """Times in ISO 8601; those without a zone are UTC, and digits below a microsecond are cut off."""
+    texts = pc.replace_substring_regex(texts.cast(pa.string()), r"(\.[0-9]{6})[0-9]+", r"\1")
+    texts = pc.replace_substring_regex(texts, r"^([0-9]{4}-[0-9]{2}-[0-9]{2})$", r"\1 00:00:00")
+    zoned = pc.match_substring_regex(texts, r":[0-9.]+ ?([Zz]|[-+][0-9]{2}(:?[0-9]{2})?)$")
+    texts = pc.if_else(
+        zoned,
+        pc.replace_substring_regex(texts, r" ?([Zz]|[-+][0-9:]+)$", r"\1"),
+        pc.binary_join_element_wise(texts, "Z", ""),
+    )
+    return pc.cast(texts, pa.timestamp("us", "UTC"))
