@@ -55,7 +55,7 @@ def test_from_nothing_to_rows(tmp_path: Path, command: Callable[..., Ran]) -> No
         "change feed   yes",
     ]
     assert shown[-1] == "no columns yet: the first insert sets them"
-    assert command("fg", "history", "weather", "--store", root).lines == ["nothing was inserted yet"]
+    assert command("fg", "history", "weather", "--store", root).lines == ["no commits"]
 
 
 def test_files_are_inserted_in_one_commit(

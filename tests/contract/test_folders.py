@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -285,9 +286,17 @@ class TestRefused:
 
     def test_other_tables(self, store, tmp_path, kind):
         write(kind, flights(0), tmp_path / "theirs" / f"a.{kind}")
-        (tmp_path / "theirs" / "_delta_log").mkdir()
-        with pytest.raises(hr.InvalidArgument, match="format='delta'"):
-            register(store, tmp_path / "theirs", kind)
+        part = tmp_path / "theirs" / "day=2026-01-02" / f"b.{kind}"
+        write(kind, flights(0), part)
+        for log, form in (("_delta_log/0.json", "delta"), (".hoodie/hoodie.properties", "hudi")):
+            path = tmp_path / "theirs" / log
+            path.parent.mkdir()
+            path.write_text("{}")
+            for given in (tmp_path / "theirs", tmp_path, part.parent, part):
+                with pytest.raises(hr.InvalidArgument, match=rf"table at \S*/theirs, .* format='{form}'"):
+                    register(store, given, kind)
+            shutil.rmtree(path.parent)
+        register(store, part, kind)
 
     @pytest.mark.parametrize("cut", [0, 1, 8, 20, 200])
     def test_damaged_files(self, store, tmp_path, kind, cut):
@@ -308,10 +317,22 @@ class TestRefused:
             group.read().to_arrow()
 
     def test_a_schema_for_what_has_one(self, store, tmp_path):
-        with pytest.raises(hr.InvalidArgument, match="schema="):
+        with pytest.raises(hr.InvalidArgument, match="a delta table tells its own"):
             store.register_feature_group(
                 "g", str(tmp_path), format="delta", primary_key=["id"], schema=pa.schema({"id": pa.string()})
             )
+
+    def test_a_hint_fits_what_is_not_written(self, store, tmp_path, kind):
+        at = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC)] * 2
+        write(kind, pa.table({"id": [1, 1], "at": at, "v": [1, 2]}), tmp_path / "theirs" / f"a.{kind}")
+        options = {"event_time": "at", "primary_key": ["id"]}
+        if kind == "csv":
+            options["schema"] = pa.schema({"at": pa.timestamp("us", "UTC")})
+        register(store, tmp_path / "theirs", kind, **options)
+        spine = pa.table({"id": [1], "event_time": at[:1]})
+        with pytest.raises(hr.AmbiguousRows, match="when it is registered") as caught:
+            store.get_historical_features(spine, ["flights:v"]).to_arrow()
+        assert "upsert" not in str(caught.value)
 
 
 class TestCsv:
@@ -350,8 +371,75 @@ class TestCsv:
         assert found == {1: "a", 2: "b"}
 
     def test_an_empty_file(self, store, tmp_path):
-        path = self.write(tmp_path / "theirs", "id,s\n1,a\n", "", "id,s\n")
-        assert rows(register(store, path, "csv").read()) == [{"id": 1, "s": "a"}]
+        path = self.write(tmp_path / "theirs", "id,s\n1,a\n", "", "id,s\n", "id,s", "id,t", "\n")
+        assert rows(register(store, path, "csv").read()) == [{"id": 1, "s": "a", "t": None}]
+
+    def test_of_long_numbers_no_digit_is_lost(self, store, tmp_path):
+        long = ["12345678901234567890", "-9007199254740993", "0009007199254740993"]
+        content = "".join(f"{i},{v},{i}e20,{i}.5\n" for i, v in enumerate([*long, "1.5"]))
+        path = self.write(tmp_path / "theirs", f"id,n,big,f\n{content}")
+        found = sorted(rows(register(store, path, "csv").read()), key=lambda row: row["id"])
+        assert [row["n"] for row in found] == [*long, "1.5"]
+        assert [row["big"] for row in found] == [0, 1e20, 2e20, 3e20]
+        assert [row["f"] for row in found] == [0.5, 1.5, 2.5, 3.5]
+
+    @pytest.mark.parametrize(
+        "kind", [pa.list_(pa.int64()), pa.struct({"a": pa.int64()}), pa.map_(pa.string(), pa.int64())]
+    )
+    def test_types_that_there_are_not(self, store, tmp_path, kind):
+        path = self.write(tmp_path / "theirs", "id,s\n1,a\n")
+        with pytest.raises(hr.SchemaMismatch, match=r"column 's'.* CSV"):
+            register(store, path, "csv", schema=pa.schema({"s": kind}))
+
+    def test_given_types_are_those_that_are_stored(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "id,s,t\n1,a,2026-01-02 03:04:05\n")
+        given = pa.schema({"id": pa.uint8(), "s": pa.large_string(), "t": pa.timestamp("s", "Europe/Zurich")})
+        group = register(store, path, "csv", schema=given)
+        stored = pa.schema({"id": pa.int16(), "s": pa.string(), "t": pa.timestamp("us", "UTC")})
+        assert group.read().to_arrow().schema.remove_metadata() == stored
+
+    @pytest.mark.parametrize("zone", [None, "UTC"])
+    def test_how_times_are_written(self, store, tmp_path, zone):
+        """What the first ones do not show, later ones may."""
+        written = {
+            "2026-01-02T03:04:05": "2026-01-02T03:04:05",
+            "2026-01-02 03:04": "2026-01-02T03:04",
+            "2026-01-02": "2026-01-02",
+            "2026-01-02 03:04:05.123456789": "2026-01-02T03:04:05.123456",
+            "2026-01-02 03:04:05+02:00": "2026-01-02T01:04:05",
+            "2026-01-02 03:04:05.5Z": "2026-01-02T03:04:05.5",
+        }
+        lines = "".join(f"{i},{text}\n" for i, text in enumerate(written))
+        path = self.write(tmp_path / "theirs", f"id,at\n{lines}99,\n")
+        group = register(store, path, "csv", schema=pa.schema({"at": pa.timestamp("us", zone)}))
+        found = sorted(rows(group.read()), key=lambda row: row["id"])
+        zoned = dt.UTC if zone else None
+        assert [row["at"] for row in found] == [
+            *(dt.datetime.fromisoformat(text).replace(tzinfo=zoned) for text in written.values()),
+            None,
+        ]
+
+    def test_a_time_that_is_none(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "id,at\n1,2026-01-02\n2,2026-13-02 00:00\n")
+        group = register(store, path, "csv", schema=pa.schema({"at": pa.timestamp("us", "UTC")}))
+        with pytest.raises(hr.BadData, match=r"0\.csv: column 'at'.*2026-13-02"):
+            group.read().to_arrow()
+
+    def test_a_column_without_a_name(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", ",id\n0,1\n")
+        with pytest.raises(hr.InvalidName, match=r"0\.csv.*index=False"):
+            register(store, path, "csv")
+
+    def test_a_packed_file_that_is_damaged(self, store, tmp_path):
+        (tmp_path / "theirs").mkdir()
+        path = tmp_path / "theirs" / "a.csv.gz"
+        packed = gzip.compress(b"id,s\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(200_000)))
+        path.write_bytes(packed)
+        group = register(store, tmp_path / "theirs", "csv")
+        for damaged in (packed[: len(packed) // 2], packed[:5], packed[:9_000] + b"!" * 99 + packed[9_099:]):
+            path.write_bytes(damaged)
+            with pytest.raises((hr.CorruptTable, hr.BadData), match=r"a\.csv\.gz"):
+                group.read().to_arrow()
 
     def test_a_value_that_does_not_fit(self, store, tmp_path):
         lines = "\n".join(str(i) for i in range(3_000_000))

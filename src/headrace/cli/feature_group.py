@@ -143,7 +143,7 @@ def history(
         names = [name.replace("_", " ") for name in commits[0]]
         print_table(names, [["" if v is None else v for v in commit.values()] for commit in commits])
     else:
-        print_text("nothing was inserted yet")
+        print_text("no commits")
 
 
 @app.command("compact")

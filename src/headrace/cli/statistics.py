@@ -47,7 +47,8 @@ def stats(
         result = group.statistics(columns_in(column) if column else None, snapshot=snapshot)
         rows = result.to_arrow().to_pylist()
         (at,) = result.snapshots.values()
-        title = f"{reference(group.name, group.version)} at snapshot {at}"
+        when = "as it is now" if group.format == "external" else f"at snapshot {at}"
+        title = f"{reference(group.name, group.version)} {when}"
         drawn = draw(str(plot), title, rows) if draw is not None else 0
         if target.json:
             print_rows(result, json=True)

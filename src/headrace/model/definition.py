@@ -89,7 +89,8 @@ def check_definition(definition: GroupDefinition) -> None:
         check_source(d.external)
     if d.types_ipc is not None and d.format not in ("parquet", "csv", "arrow"):
         raise InvalidArgument(
-            f"feature group {d.name}: schema= is for folders of files, and a {d.format} table tells its own"
+            f"feature group {d.name}: types are given to columns of files; a {d.format} table tells its own",
+            hint="leave them out: schema= in Python, --type in the command line",
         )
     if d.version < 0:
         raise InvalidArgument(f"feature group {d.name}: version {d.version} is negative")

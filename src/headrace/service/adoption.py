@@ -65,7 +65,7 @@ def check_fits(definition: GroupDefinition, schema: pa.Schema, uri: str) -> None
         refused = refuse(d.ref, problems)
         raise SchemaMismatch(
             f"{refused.message}; others changed the table at {uri}",
-            hint="bring the column back, as restore does to a snapshot that had it; or register the table anew",
+            hint="bring the column back (of a Delta table, restore does); or register the table anew",
             details=refused.details,
         )
 

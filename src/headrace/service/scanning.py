@@ -12,6 +12,7 @@ from headrace.engine.key_index import KeyIndex
 from headrace.errors import AmbiguousRows
 from headrace.formats.base import Snapshot
 from headrace.formats.streamed import Batches, StreamedSnapshot
+from headrace.model.definition import GroupDefinition
 from headrace.model.expression import IsNull, Ref
 from headrace.model.expression_sql import identifier
 from headrace.planning.facts import Facts, duplicates_query, unique_columns
@@ -126,9 +127,7 @@ class Scanner:
         return AmbiguousRows(
             f"{definition.ref} has several different rows for the same {what}"
             + (f", such as {shown}" if shown else ""),
-            hint="the join takes no account of time, so leave point_in_time=False out or filter the group first"
-            if timeless
-            else "declare created_time or tie_breaker, or insert with mode='upsert'",
+            hint=_way_out(definition, timeless),
             details={"feature_group": definition.ref, "examples": [str(e) for e in examples]},
         )
 
@@ -145,6 +144,15 @@ class Scanner:
                     (row,) = session.rows(f"SELECT count(*) AS n FROM {relation} WHERE {time} IS NULL")
                 found[lookup.side] = row["n"]
         return found
+
+
+def _way_out(definition: GroupDefinition, timeless: bool) -> str:
+    """What to do where several rows of a group are found for one."""
+    if timeless:
+        return "the join takes no account of time, so leave point_in_time=False out or filter the group first"
+    if definition.format != "delta":
+        return "declare created_time or tie_breaker when it is registered, or filter the group first"
+    return "declare created_time or tie_breaker, or insert with mode='upsert'"
 
 
 def _share(snapshot: Snapshot, files: pa.Table, share: tuple[int, int]) -> pa.Table:

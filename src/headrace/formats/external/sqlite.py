@@ -13,7 +13,6 @@ from typing import ClassVar
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from adbc_driver_manager.dbapi import Connection, Cursor
 from adbc_driver_sqlite import dbapi
 
@@ -22,6 +21,7 @@ from headrace.errors import BadData, HeadraceError, NotFound
 from headrace.formats.external.column import Comparison, ExternalColumn
 from headrace.formats.external.database import Database
 from headrace.formats.external.dialect import Dialect
+from headrace.formats.instants import times
 
 _VIEW = "headrace_query"
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
@@ -122,7 +122,7 @@ class SQLite(Database):
             if pa.types.is_string(given):
                 values.validate(full=True)
             if pa.types.is_timestamp(column.kind):
-                values = _instants(values)
+                values = times(values.cast(pa.string()), column.kind)
         except pa.ArrowException as error:
             raise self.bad(column, str(error)) from None
         return super().converted(column, values)
@@ -197,16 +197,3 @@ def _kind(declared: str) -> tuple[pa.DataType, Comparison | None]:
         if word in declared:
             return kind, compared
     return pa.float64(), "float"
-
-
-def _instants(texts: pa.Array) -> pa.Array:
-    """Times in ISO 8601; those without a zone are UTC, and digits below a microsecond are cut off."""
-    texts = pc.replace_substring_regex(texts.cast(pa.string()), r"(\.[0-9]{6})[0-9]+", r"\1")
-    texts = pc.replace_substring_regex(texts, r"^([0-9]{4}-[0-9]{2}-[0-9]{2})$", r"\1 00:00:00")
-    zoned = pc.match_substring_regex(texts, r":[0-9.]+ ?([Zz]|[-+][0-9]{2}(:?[0-9]{2})?)$")
-    texts = pc.if_else(
-        zoned,
-        pc.replace_substring_regex(texts, r" ?([Zz]|[-+][0-9:]+)$", r"\1"),
-        pc.binary_join_element_wise(texts, "Z", ""),
-    )
-    return pc.cast(texts, pa.timestamp("us", "UTC"))

@@ -29,6 +29,9 @@ class ArrowFiles:
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return wider(one, other)
 
+    def holds(self, kind: pa.DataType) -> bool:
+        return True
+
     def batches(
         self, files: Files, path: str, schema: pa.Schema, types: Mapping[str, pa.DataType]
     ) -> Iterator[pa.RecordBatch]:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from headrace.errors import BadData
 from headrace.formats.folder.kind import Described, reading
 from headrace.formats.folder.quotes import check_quotes, is_broken
+from headrace.formats.instants import times
 from headrace.formats.normal_schema import normal_schema
 from headrace.storage.files import Files
 
@@ -20,6 +22,9 @@ _KINDS = (".csv", ".tsv")
 _BLOCK_BYTES = 8 << 20
 _SAMPLE_BYTES = 64 << 10
 _SEPARATORS = ",;\t|"
+_MOST_DIGITS = 15
+"""Of a whole number, which a double has for certain."""
+_LONG = rf"^[-+]?0*[1-9][0-9]{{{_MOST_DIGITS},}}$"
 
 
 class CsvFiles:
@@ -33,9 +38,26 @@ class CsvFiles:
                 sample = source.read(_SAMPLE_BYTES)
             if not sample.strip():
                 return Described(pa.schema([]))
-            with _source(files, path) as source, _reader(source, _separator(sample), {}, None) as reader:
-                found = reader.schema
-        return Described(normal_schema(pa.schema([(f.name, _kind(f.type)) for f in found])))
+            separator = _separator(sample)
+
+            def opened() -> pa.NativeFile:
+                return pa.BufferReader(sample + b"\n") if _is_names_alone(sample) else _source(files, path)
+
+            with opened() as source, _reader(source, separator, {}, None) as reader:
+                found, large = reader.schema, _large(reader)
+            if large:
+                texts = dict.fromkeys(large, pa.string())
+                with opened() as source, _reader(source, separator, texts, large) as reader:
+                    block = reader.read_next_batch()
+                large = [n for n in large if pc.any(pc.match_substring_regex(block[n], _LONG)).as_py()]
+        return Described(
+            normal_schema(
+                pa.schema([(f.name, pa.string() if f.name in large else _kind(f.type)) for f in found])
+            )
+        )
+
+    def holds(self, kind: pa.DataType) -> bool:
+        return not pa.types.is_nested(kind)
 
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         """Whatever is written in a CSV file can be read as text."""
@@ -55,21 +77,25 @@ class CsvFiles:
         try:
             with _source(files, path) as source:
                 sample = source.read(_SAMPLE_BYTES)
-            if not sample.strip():
+            if _is_names_alone(sample):
                 return
             separator, names = _separator(sample), schema.names or [*types][:1]
-            with _source(files, path) as source, _reader(source, separator, types, names) as reader:
+            told = {
+                name: pa.string() if pa.types.is_timestamp(kind) else kind for name, kind in types.items()
+            }
+            with _source(files, path) as source, _reader(source, separator, told, names) as reader:
                 for batch in reader:
                     texts = (column for column in batch.columns if pa.types.is_string(column.type))
                     if not sound and any(map(is_broken, texts)):
                         check_quotes(path, lambda: _source(files, path), separator)
                         sound = True
-                    yield batch.select(schema.names).cast(schema)
+                    yield _typed(batch.select(schema.names), schema)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             check_quotes(path, lambda: _source(files, path), separator)
             raise BadData(
                 f"{path}: {error}",
-                hint="a column whose values are not all of the type of the first ones takes schema= at registering",
+                hint="where later values are of another type than the first ones, register the files with a type for "
+                "the column: schema= in Python, --type in the command line",
             ) from None
 
 
@@ -77,6 +103,25 @@ def _source(files: Files, path: str) -> pa.NativeFile:
     compression = _COMPRESSIONS.get(PurePath(path.lower()).suffix)
     opened = files.open(path)
     return opened if compression is None else pa.CompressedInputStream(opened, compression)
+
+
+def _is_names_alone(sample: bytes) -> bool:
+    """Whether the beginning of a file is all of it, and has no rows: Arrow wants an end of the line of names."""
+    return len(sample) < _SAMPLE_BYTES and len(sample.strip(b"\r\n").splitlines()) <= 1
+
+
+def _large(reader: pa.csv.CSVStreamingReader) -> list[str]:
+    """Columns that are taken for doubles, with values that may be whole numbers of more digits than those have."""
+    names = [field.name for field in reader.schema if pa.types.is_float64(field.type)]
+    if not names:
+        return []
+    batch = reader.read_next_batch()
+    return [
+        name
+        for name in names
+        if batch.schema.names.count(name) == 1
+        and pc.any(pc.greater_equal(pc.abs(batch[name]), 10.0**_MOST_DIGITS)).as_py()
+    ]
 
 
 def _separator(sample: bytes) -> str:
@@ -106,6 +151,17 @@ def _reader(
             quoted_strings_can_be_null=False,
         ),
     )
+
+
+def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = []
+    for field, values in zip(schema, batch.columns, strict=True):
+        try:
+            is_text = pa.types.is_timestamp(field.type) and pa.types.is_string(values.type)
+            columns.append(times(values, field.type) if is_text else values.cast(field.type))
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {field.name!r}: {error}") from None
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _kind(found: pa.DataType) -> pa.DataType:

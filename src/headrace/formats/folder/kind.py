@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headrace.errors import CorruptTable, NameClash, SchemaMismatch
+from headrace.errors import CorruptTable, InvalidName, NameClash, SchemaMismatch
 from headrace.storage.files import Files
 
 
@@ -46,6 +46,10 @@ class FileKind(Protocol):
         """The type of a column that is of these in two files; None if it can be of none."""
         ...
 
+    def holds(self, kind: pa.DataType) -> bool:
+        """Whether a column of such files can be of a type that is given to it."""
+        ...
+
 
 class StreamedKind(FileKind, Protocol):
     """One whose files the engine does not read by itself."""
@@ -68,10 +72,17 @@ def merged(
 
     Raises:
         SchemaMismatch: a column is of types in two files that do not go together. NameClash: a file has one twice.
+        InvalidName: one has no name.
     """
     known: dict[str, tuple[pa.DataType, str]] = {}
     fixed = {} if given is None else {field.name: field.type for field in given}
     for path, schema in described:
+        if "" in schema.names:
+            raise InvalidName(
+                f"{path} at {where} has a column without a name",
+                hint="name it; pandas writes its index as one, which index=False leaves out",
+                details={"file": path},
+            )
         if len(set(schema.names)) < len(schema):
             twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
             raise NameClash(

@@ -10,25 +10,69 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from headrace.errors import SchemaMismatch
+from headrace.errors import HeadraceError, InvalidArgument, PermissionDenied, SchemaMismatch
 from headrace.storage.files import Listed
 from headrace.storage.folder import Folder
 
 _NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_LOGS = {"_delta_log": "delta", ".hoodie": "hudi"}
+"""What is in folders of tables whose files alone tell too much: old rows, and deleted ones."""
 
 
 def listed(table: Folder, endings: Sequence[str]) -> list[Listed]:
     """The files of a folder, by their paths from there; of one that is a file itself, that.
 
     Names that begin with a dot or an underscore are not looked at, as by Spark and its kin: what is there is not rows.
+
+    Raises:
+        InvalidArgument: some are of a table of Delta or Hudi.
     """
     itself = table.files.fact(table.uri)
     if itself is not None:
         return [Listed("", itself.size, itself.stamp[-1])]
-    found = table.files.tree(table.uri, "")
-    return sorted(f for f in found if f.path.lower().endswith(tuple(endings)) and not _is_hidden(f.path))
+    found = []
+    for file in table.files.tree(table.uri, ""):
+        if not _is_hidden(file.path):
+            if file.path.lower().endswith(tuple(endings)):
+                found.append(file)
+            continue
+        parts = file.path.split("/")
+        log = next((part for part in parts if part in _LOGS), None)
+        if log is not None:
+            _refuse(table, "/".join([table.shown, *parts[: parts.index(log)]]), log)
+    return sorted(found)
+
+
+def check_above(table: Folder) -> None:
+    """Raises InvalidArgument if a folder or file is within a table of Delta or Hudi. It asks of each folder above."""
+    root, _, path = table.uri.rpartition("://")
+    names = path.split("/")
+    for depth in range(len(names) - 1, 0, -1):
+        above = "/".join(names[:depth])
+        for log in _LOGS:
+            if _has(table, f"{root}://{above}/{log}" if root else f"{above}/{log}"):
+                _refuse(table, table.shown.removesuffix("/" + "/".join(names[depth:])), log)
+
+
+def _has(table: Folder, folder: str) -> bool:
+    try:
+        return bool(table.files.names(folder))
+    except (PermissionError, NotADirectoryError):
+        return False
+    except HeadraceError as error:
+        if isinstance(error, PermissionDenied):  # folders above may be for others
+            return False
+        raise
+
+
+def _refuse(table: Folder, where: str, log: str) -> None:
+    raise InvalidArgument(
+        f"{table.shown} cannot be read as a folder of files: there is a table at {where}, whose files hold also what "
+        "is no longer in it",
+        hint=f"register {where} with format={_LOGS[log]!r}, or a folder without it",
+    )
 
 
 def _is_hidden(path: str) -> bool:

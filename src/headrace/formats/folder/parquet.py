@@ -23,6 +23,9 @@ class ParquetFiles:
     def united(self, one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return wider(one, other)
 
+    def holds(self, kind: pa.DataType) -> bool:
+        return True
+
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """That of two types which holds the values of both."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from headrace.errors import Cancelled, CorruptTable
-from headrace.formats.folder.kind import StreamedKind
+from headrace.formats.folder.kind import StreamedKind, reading
 from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.expression import Condition
 from headrace.storage.failure import failure
@@ -57,10 +57,11 @@ class FolderRows:
         for number, path in enumerate(self._files["path"].to_pylist()):
             values = {name: self._files[f"partition.{name}"][number] for name in partition_by}
             try:
-                for batch in self._kind.batches(self._lake, path, stored, types):
-                    if self._cancelled:
-                        raise Cancelled("the read was cancelled")
-                    yield self._whole(batch, values)
+                with reading(path):
+                    for batch in self._kind.batches(self._lake, path, stored, types):
+                        if self._cancelled:
+                            raise Cancelled("the read was cancelled")
+                        yield self._whole(batch, values)
             except FileNotFoundError:
                 raise CorruptTable(f"{path} is lost: it is not there") from None
             except OSError as error:

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from headrace.errors import (
     CorruptTable,
-    InvalidArgument,
     SchemaMismatch,
     SnapshotNotFound,
     Unavailable,
@@ -24,10 +23,11 @@ from headrace.errors import (
 from headrace.formats.base import Snapshot
 from headrace.formats.feed import Feed
 from headrace.formats.folder.kind import Described, StreamedKind, merged
-from headrace.formats.folder.listing import listed, partitions, typed
+from headrace.formats.folder.listing import check_above, listed, partitions, typed
 from headrace.formats.folder.parquet import ParquetFiles
 from headrace.formats.folder.snapshot import FolderSnapshot
 from headrace.formats.footers import Footers, FooterSnapshot
+from headrace.formats.normal_schema import normal_schema
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
 from headrace.storage.failure import failure
@@ -38,8 +38,6 @@ DATED = "dated"
 """The scheme of addresses of files that may be replaced: `dated://<which>/<path>`."""
 _AT_ONCE = 16
 _ROUNDS = 8
-_LOGS = {"_delta_log": "delta", ".hoodie": "hudi"}
-"""What is in folders of tables whose files alone tell too much: old rows, and deleted ones."""
 
 
 class FolderTable:
@@ -57,7 +55,7 @@ class FolderTable:
         self.label = f"folder of {kind.label} files"
         self.marker = f"files, whose names end in {' or '.join(kind.endings[:3])}"
         self._kind = kind
-        self._given = given
+        self._given = None if given is None else normal_schema(given)
         self._lock = Turn()
         self._known: dict[Listed, Described] = {}
         self._footers = Footers(table.files)
@@ -118,6 +116,8 @@ class FolderTable:
         )
 
     def _looked_at(self) -> Snapshot | None:
+        if self._newest is None:
+            check_above(self.table)
         files = listed(self.table, self._kind.endings)
         if not files:
             self._newest = None
@@ -138,7 +138,6 @@ class FolderTable:
         return int.from_bytes(hashlib.blake2b(told.encode(), digest_size=7).digest()) >> 3
 
     def _snapshot(self, version: int, files: list[Listed]) -> Snapshot:
-        self._check_kind()
         described = self._described(files)
         texts = partitions(self.table, files)
         schema = merged(
@@ -198,25 +197,19 @@ class FolderTable:
                 details={"column": name},
             ) from None
 
-    def _check_kind(self) -> None:
-        inside = {*self.table.files.names(self.table.uri)} if self._folder else set()
-        for log, form in _LOGS.items():
-            if log in inside:
-                raise InvalidArgument(
-                    f"there is a table at {self.table.shown}, whose files hold also what is no longer in it",
-                    hint=f"register it with format={form!r}",
-                )
-
     def _check_given(self, names: set[str]) -> None:
-        unknown = [] if self._given is None else [name for name in self._given.names if name not in names]
-        if unknown:
-            raise SchemaMismatch(
-                f"the files at {self.table.shown} have no column {', '.join(map(repr, unknown))}, which schema= names"
-            )
-
-    @property
-    def _folder(self) -> bool:
-        return self.table.files.fact(self.table.uri) is None
+        for field in self._given or ():
+            if field.name not in names:
+                raise SchemaMismatch(
+                    f"the files at {self.table.shown} have no column {field.name!r}, to which a type is given",
+                    details={"column": field.name},
+                )
+            if not self._kind.holds(field.type):
+                raise SchemaMismatch(
+                    f"column {field.name!r} of the files at {self.table.shown} is given the type {field.type}, "
+                    f"of which {self._kind.label} files have no values",
+                    details={"column": field.name},
+                )
 
     def _path(self, file: Listed) -> str:
         return f"{self.table.uri}/{file.path}" if file.path else self.table.uri
