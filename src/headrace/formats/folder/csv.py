@@ -34,8 +34,7 @@ class CsvFiles:
     def described(self, files: Files, path: str) -> Described:
         """The types are those of the first block of values."""
         with reading(path):
-            with _source(files, path) as source:
-                sample = source.read(_SAMPLE_BYTES)
+            sample = _sample(files, path)
             if not sample.strip():
                 return Described(pa.schema([]))
             separator = _separator(sample)
@@ -75,8 +74,7 @@ class CsvFiles:
     ) -> Iterator[pa.RecordBatch]:
         separator, sound = ",", False
         try:
-            with _source(files, path) as source:
-                sample = source.read(_SAMPLE_BYTES)
+            sample = _sample(files, path)
             if _is_names_alone(sample):
                 return
             separator, names = _separator(sample), schema.names or [*types][:1]
@@ -103,6 +101,15 @@ def _source(files: Files, path: str) -> pa.NativeFile:
     compression = _COMPRESSIONS.get(PurePath(path.lower()).suffix)
     opened = files.open(path)
     return opened if compression is None else pa.CompressedInputStream(opened, compression)
+
+
+def _sample(files: Files, path: str) -> bytes:
+    """The beginning of a file, or all of it if it is shorter."""
+    sample = b""
+    with _source(files, path) as source:
+        while len(sample) < _SAMPLE_BYTES and (more := source.read(_SAMPLE_BYTES - len(sample))):
+            sample += more
+    return sample
 
 
 def _is_names_alone(sample: bytes) -> bool:
