@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.model.definition import Commit as Commit
     from headrace.model.detail import TableDetail as TableDetail
     from headrace.model.expression import Column as Column
+    from headrace.model.right import Grant as Grant
 
     __version__: str
 
@@ -44,6 +45,7 @@ else:
         "FeatureGroup": "headrace.client.feature_group",
         "FeatureStore": "headrace.client.store",
         "FeatureView": "headrace.client.feature_view",
+        "Grant": "headrace.model.right",
         "Query": "headrace.client.query",
         "Result": "headrace.client.result",
         "TrainingDataset": "headrace.client.training_dataset",

@@ -27,6 +27,7 @@ from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.query import Int64
 from headrace.model.request import Prepared, ReadRequest
+from headrace.model.right import Grant
 from headrace.model.struct import know
 
 PROTOCOL_VERSION = 1
@@ -63,6 +64,9 @@ Action = Literal[
     "history",
     "outcome",
     "explain",
+    "list_grants",
+    "add_grant",
+    "remove_grant",
 ]
 
 
@@ -179,6 +183,15 @@ class Backend(Protocol):
     def explain(self, request: ReadRequest) -> str:
         """How the read would be run, for people."""
 
+    def list_grants(self) -> list[Grant]:
+        """All of the project, by user; to who is no admin, their own."""
+
+    def add_grant(self, grant: Grant) -> Grant:
+        """In place of the one that the user has in the project, or on the group. Raises NotFound, InvalidArgument."""
+
+    def remove_grant(self, user: str, group: str | None) -> None:
+        """Raises NotFound."""
+
     def close(self) -> None: ...
 
 
@@ -267,6 +280,15 @@ class History(msgspec.Struct, frozen=True, omit_defaults=True):
     limit: Int64 | None = None
 
 
+class RemoveGrant(msgspec.Struct, frozen=True, omit_defaults=True):
+    user: str
+    group: str | None = None
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """Of actions that need not be told anything."""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     ref: str
     idempotency_key: str
@@ -302,6 +324,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
+know(RemoveGrant, Nothing)
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
 know(
     Compact,

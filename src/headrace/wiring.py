@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from urllib.parse import urlsplit
 
 from headrace.client.address import SCHEMES
 from headrace.config import TLS, StoreConfig
 from headrace.errors import InvalidArgument, Unavailable
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
+from headrace.service.door import Access
+from headrace.service.listening import is_of_this_machine
 from headrace.service.project import ProjectStore
 from headrace.service.server import Server
 from headrace.service.store import Store
@@ -43,9 +46,16 @@ class Service:
     Args:
         listen: addresses; see `headrace.service.server.Server`.
         tls: the server's certificate and key, for the `grpc+tls` addresses among them.
+        access: how callers say who they are; by default nobody is asked, which is for this machine alone.
+
+    Raises:
+        InvalidArgument: an address would be open to other machines, or its callers could not say who they are.
     """
 
-    def __init__(self, config: StoreConfig, listen: Sequence[str], tls: TLS | None = None) -> None:
+    def __init__(
+        self, config: StoreConfig, listen: Sequence[str], tls: TLS | None = None, access: Access | None = None
+    ) -> None:
+        self._access = access or Access()
         if tls is not None and not any(_is_secure(uri) for uri in listen):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
@@ -80,8 +90,18 @@ class Service:
             raise InvalidArgument(
                 f"{uri} needs a certificate and a key", hint="give --tls-cert and --tls-key"
             )
+        if self._access.is_open and urlsplit(uri).hostname and not is_of_this_machine(uri):
+            raise InvalidArgument(
+                f"{uri} can be reached from other machines, and nobody would be asked who they are",
+                hint="give --client-ca with the authority of their certificates, or listen on 127.0.0.1",
+            )
+        if not self._access.is_open and not secure:
+            raise InvalidArgument(
+                f"callers at {uri} could show no certificate, which --client-ca asks for",
+                hint="write grpc+tls://host:port",
+            )
         try:
-            return Server(self._store, uri, tls.read_identity() if secure and tls else None)
+            return Server(self._store, uri, tls.read_identity() if secure and tls else None, self._access)
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
 

@@ -32,6 +32,7 @@ def test_people_read_where_it_listens(tmp_path: Path) -> None:
         for line in lines:
             words = line.split()
             assert words[:3] == ["serving", str(tmp_path / "lake"), "at"]
+            assert words[4] == "(open:"
             hr.connect(words[3], timeout=10).close()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=10)
@@ -75,10 +76,14 @@ def test_it_waits_for_nobody_where_nobody_reads(serve: Callable[..., Server]) ->
     assert server.log.read_text() == ""
 
 
-def test_it_warns_where_others_can_reach_it(tmp_path: Path) -> None:
-    server = start_server(tmp_path / "lake", tmp_path / "log", listen="grpc://0.0.0.0:0")
-    assert server.stop() == 0
-    assert "can be reached from other machines, and nobody is asked who they are" in server.log.read_text()
+@pytest.mark.parametrize("listen", ["grpc://0.0.0.0:0", "grpc://[::]:0", "grpc+tls://0.0.0.0:0"])
+def test_it_is_not_open_to_other_machines(tmp_path: Path, listen: str) -> None:
+    make_certificate(tmp_path)
+    own = ["--tls-cert", tmp_path / "client_cert.pem", "--tls-key", tmp_path / "client_key.pem"]
+    options = own if "tls" in listen else []
+    ran = headrace("serve", "--root", tmp_path / "lake", "--listen", listen, *options, "--json")
+    assert (ran.code, ran.error["code"]) == (2, "INVALID_ARGUMENT")
+    assert "nobody would be asked who they are" in ran.error["message"]
 
 
 def test_an_address_that_is_taken(service: str, tmp_path: Path) -> None:

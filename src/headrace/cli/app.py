@@ -16,6 +16,7 @@ from headrace.cli import (
     doctor,
     feature_group,
     feature_view,
+    grant,
     registry,
     serve,
     start,
@@ -50,6 +51,7 @@ app.add_typer(doctor.app, name="doctor")
 app.add_typer(feature_group.app, name="fg")
 app.add_typer(feature_view.app, name="fv")
 app.add_typer(training_dataset.app, name="td")
+app.add_typer(grant.app, name="grant")
 app.add_typer(registry.app, name="registry")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 import signal
@@ -10,11 +9,10 @@ import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 
-from headrace.cli.report import print_json, print_text, print_warning
+from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import TLS, store_config
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.wiring import Service
 
 _GRACE_SECONDS = 3.0
+_OPEN = " (open: nobody is asked who they are, and every program of this machine may do everything)"
 
 
 def serve(
@@ -54,6 +53,18 @@ def serve(
     verify: Verify = "full",
     tls_cert: Annotated[Path | None, typer.Option(help="Server certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Server private key, PEM.")] = None,
+    client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Authorities of the clients' certificates, PEM: each must show one, which names its user."
+        ),
+    ] = None,
+    user_pattern: Annotated[
+        str | None,
+        typer.Option(
+            help="Regular expression for the name in a certificate; its group, if any, is the user."
+        ),
+    ] = None,
     memory_limit: Annotated[
         str | None, typer.Option(help="What queries may hold in memory, such as 4GB.")
     ] = None,
@@ -62,9 +73,10 @@ def serve(
 ) -> None:
     """Serve a store over Arrow Flight until interrupted.
 
-    The first line on stdout says where it listens. SIGINT and SIGTERM stop it: calls under way have a few
-    seconds to finish. What goes wrong inside it is logged on stderr.
+    The first line on stdout says where it listens, and whether it is open. SIGINT and SIGTERM stop it: calls under
+    way have a few seconds to finish. What goes wrong inside it is logged on stderr.
     """
+    from headrace.service.door import Access
     from headrace.wiring import Service
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -77,17 +89,15 @@ def serve(
         tls=certificates(pems_dir, None, None, None, server_name, verify),
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
-    service = Service(config, listen, tls)
+    access = Access(client_ca, user_pattern)
+    service = Service(config, listen, tls, access)
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
     if json:
-        print_json({"listening": service.listening})
+        print_json({"listening": service.listening, "open": access.is_open})
     else:
         for uri in service.listening:
-            print_text(f"serving {root} at {uri}")
+            print_text(f"serving {root} at {uri}{_OPEN if access.is_open else ''}")
         sys.stdout.flush()
-    for uri in service.listening:
-        if not _is_local(uri):
-            print_warning(f"{uri} can be reached from other machines, and nobody is asked who they are", json)
     os.read(asked_to_stop, 1)
     _stop(service)
 
@@ -119,14 +129,3 @@ def _stop(service: Service) -> None:
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
-
-
-def _is_local(uri: str) -> bool:
-    """True if only this machine can reach the address."""
-    parts = urlsplit(uri)
-    if parts.scheme == "grpc+unix" or parts.hostname == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return False

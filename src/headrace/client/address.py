@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pyarrow.flight as fl
 
 from headrace.config import TLS
-from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailable
+from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unauthenticated, Unavailable
 from headrace.model.text import check_text
 
 SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
@@ -169,10 +169,12 @@ class Address:
     def _handshake(self, plain: socket.socket) -> list[str]:
         name = (self.tls and self.tls.server_name) or self.endpoint[0]
         with _context(self.tls).wrap_socket(plain, server_hostname=name) as secure:
+            shown: Any = secure.getpeercert() or {}
             secure.settimeout(_ALERT_SECONDS)
             with contextlib.suppress(TimeoutError):
-                secure.read(1)  # TLS 1.3 tells a refused client certificate with the first bytes read
-            shown: Any = secure.getpeercert() or {}
+                # TLS 1.3 tells a refused client certificate with the first bytes read, and gRPC by their absence.
+                if not secure.read(1):
+                    raise self._unwelcome()
         names = [value for kind, value in shown.get("subjectAltName", ()) if kind in ("DNS", "IP Address")]
         return names or [
             # gRPC takes no address from there, but that of a name in full, which ends with a dot, for a name.
@@ -181,6 +183,21 @@ class Address:
             for k, v in part
             if k == "commonName"
         ]
+
+    def _unwelcome(self) -> HeadraceError:
+        """What a service means that closes the connection once it has seen, or not, who calls."""
+        shown = None if self.tls is None else self.tls.cert
+        if shown is None:
+            return Unauthenticated(
+                f"the service at {self.uri} asks for a certificate of its clients, and none was shown",
+                hint="give one with tls=headrace.TLS(ca, cert, key), or --tls-cert and --tls-key",
+            )
+        file = os.fspath(shown)
+        return TLSError(
+            f"the service at {self.uri} refuses the certificate in {file}",
+            hint="it trusts the authorities in its --client-ca; and a certificate is good for a time",
+            details={"file": file},
+        )
 
     def _refuse_tls(self, plain: socket.socket) -> list[str]:
         context = ssl.create_default_context()

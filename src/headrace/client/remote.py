@@ -28,6 +28,7 @@ from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefini
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
+from headrace.model.right import Grant
 from headrace.model.write_key import adding, deleting, inserting, restoring
 
 _HELLO = Decoder(protocol.Hello)
@@ -38,6 +39,7 @@ _DETAIL = Decoder(TableDetail)
 _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
+_GRANT, _GRANTS = Decoder(Grant), Decoder(list[Grant])
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
 # What does not tell whether the service did what it was asked.
@@ -170,6 +172,15 @@ class RemoteBackend:
 
     def explain(self, request: ReadRequest) -> str:
         return self._wire.ask("explain", request, _TEXT)
+
+    def list_grants(self) -> list[Grant]:
+        return self._wire.ask("list_grants", protocol.Nothing(), _GRANTS)
+
+    def add_grant(self, grant: Grant) -> Grant:
+        return self._wire.ask("add_grant", grant, _GRANT)
+
+    def remove_grant(self, user: str, group: str | None) -> None:
+        self._change("remove_grant", user, protocol.RemoveGrant(user, group), _NOTHING)
 
     def prepare(self, request: ReadRequest) -> Prepared:
         prepared, tickets = self._wire.prepare(request, _PREPARED)

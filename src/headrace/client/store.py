@@ -23,16 +23,18 @@ from headrace.client.declaring import (
 from headrace.client.feature_group import FeatureGroup
 from headrace.client.feature_view import FeatureView
 from headrace.client.frame import Frame
+from headrace.client.grants import Grants
 from headrace.client.historical import historical_features
 from headrace.client.options import EngineName
 from headrace.client.query import Query
-from headrace.client.result import Result
+from headrace.client.result import Result, prepare
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
 from headrace.model.choice import DriverName, EventTimeUnit, GroupFormat
 from headrace.model.definition import write_schema
 from headrace.model.duration import Duration
 from headrace.model.external import ExternalSource, check_source
 from headrace.model.name import check_name, check_tags
+from headrace.model.request import ReadRequest
 from headrace.model.text import check_text
 from headrace.protocol import Backend
 
@@ -54,6 +56,11 @@ class FeatureStore:
     def service_version(self) -> str:
         """The version of Headrace that answers: the service's, or embedded this package's."""
         return self._backend.service_version
+
+    @property
+    def grants(self) -> Grants:
+        """Who may do what in the project."""
+        return Grants(self._backend)
 
     def create_feature_group(
         self,
@@ -423,6 +430,16 @@ class FeatureStore:
             event_time,
             engine,
         )
+
+    def sql(self, query: str) -> Result:
+        """The rows of a query in DuckDB's SQL over the project's feature groups: `flights`, or `"flights@v1"`.
+
+        It may read groups and compute; files, settings, the clock and the network it does not reach.
+
+        Raises:
+            SqlRejected: what has no place in a query. NotFound: a table is no feature group.
+        """
+        return prepare(self._backend, ReadRequest(kind="query", sql=check_text("query", query)), None)
 
     def close(self) -> None:
         """Let go of the store; results not yet run can no longer be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from headrace.formats.base import Snapshot
 from headrace.formats.feed import Feed
@@ -24,10 +24,13 @@ class Table(Protocol):
     marker: str
     """What is in the folder of each such table."""
     table: Folder
-    keeps_snapshots: ClassVar[bool]
-    """A snapshot is what it was for as long as it can be read; else there is what is there now, alone."""
     started: bool
     """It was made, by whomever: one that is not there is lost."""
+
+    @property
+    def keeps_snapshots(self) -> bool:
+        """A snapshot is what it was for as long as it can be read; else there is what is there now, alone."""
+        ...
 
     @property
     def last_seen(self) -> Snapshot | None:

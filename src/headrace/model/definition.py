@@ -53,15 +53,19 @@ class GroupDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         """The columns that identify a row: the primary key, and the event time where there is one."""
         return (*self.primary_key, self.event_time) if self.event_time else self.primary_key
 
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The columns that the definition names."""
+        named = [*self.primary_key, self.event_time, self.created_time, *self.partition_by, self.tie_breaker]
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
 
 def check_definition(definition: GroupDefinition) -> None:
     """Raises InvalidName or InvalidArgument for a definition that contradicts itself."""
     d = definition
     check_name("feature group", d.name)
-    named = [*d.primary_key, d.event_time, d.created_time, *d.partition_by, d.tie_breaker]
-    columns = [c for c in named if c is not None]
-    if columns:
-        check_columns(f"feature group {d.name}", dict.fromkeys(columns))
+    if d.declared:
+        check_columns(f"feature group {d.name}", d.declared)
     for column in d.partition_by:
         if {".", ".."} & set(column.split("/")):
             raise InvalidName(f"feature group {d.name}: {column!r} cannot name the folders of a partition")

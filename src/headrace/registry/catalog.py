@@ -24,6 +24,10 @@ _MOST_TAGS = 100
 _SHOWN = 10
 
 
+def each(definition: object) -> bool:
+    return True
+
+
 class Catalog(Generic[Definition]):
     """Methods that change something run inside `Database.writing()`.
 
@@ -50,16 +54,31 @@ class Catalog(Generic[Definition]):
         self._one = of_name.where(columns.version == bindparam("version"))
         self._newest = of_name.order_by(columns.version.desc()).limit(1)
 
-    def get(self, connection: Connection, project: str, name: str, version: int | None) -> Definition:
-        """None is the highest version. Raises NotFound, which names what there is."""
+    def get(
+        self,
+        connection: Connection,
+        project: str,
+        name: str,
+        version: int | None,
+        seen: Callable[[Definition], bool] = each,
+    ) -> Definition:
+        """None is the highest version. Raises NotFound, which names what there is.
+
+        Args:
+            seen: what is not is as if it were not there.
+        """
         key = {"project": project, "name": name}
         if version is None:
             text = connection.scalar(self._newest, key)
         else:
             text = connection.scalar(self._one, {**key, "version": _checked_version(version)})
-        if text is None:
-            raise self._absent(connection, project, name, version)
-        return self._decode(text, project, name)
+        found = None if text is None else self._decode(text, project, name)
+        if version is None and found is not None and not seen(found):
+            older = reversed(self.versions(connection, project, name))
+            found = next((definition for definition in older if seen(definition)), None)
+        if found is None or not seen(found):
+            raise self._absent(connection, project, name, version, seen)
+        return found
 
     def versions(self, connection: Connection, project: str, name: str) -> list[Definition]:
         """All of one name, by version."""
@@ -202,12 +221,22 @@ class Catalog(Generic[Definition]):
                 f"the registry's entry for {self._noun} {name} in project {project} cannot be read: {error}"
             ) from None
 
-    def _absent(self, connection: Connection, project: str, name: str, version: int | None) -> NotFound:
+    def _absent(
+        self,
+        connection: Connection,
+        project: str,
+        name: str,
+        version: int | None,
+        seen: Callable[[Definition], bool],
+    ) -> NotFound:
         columns = self._entries.c
-        rows = connection.execute(select(columns.name, columns.version).where(columns.project == project))
+        rows = connection.execute(
+            select(columns.name, columns.version, columns.definition).where(columns.project == project)
+        )
         there: dict[str, list[int]] = {}
         for row in rows:
-            there.setdefault(row.name, []).append(row.version)
+            if seen is each or seen(self._decode(row.definition, project, row.name)):
+                there.setdefault(row.name, []).append(row.version)
         versions = sorted(there.get(name, ()))
         similar = difflib.get_close_matches(name, sorted(there), n=3)
         if versions:

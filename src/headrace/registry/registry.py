@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 from sqlalchemy import Connection, Table, insert, select
@@ -14,8 +14,9 @@ from headrace.model.dataset import DatasetDefinition, dataset_reference
 from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.name import parse_reference, reference
 from headrace.model.query import groups_of
-from headrace.registry import migration
-from headrace.registry.catalog import Catalog
+from headrace.model.right import Grant
+from headrace.registry import grants, migration
+from headrace.registry.catalog import Catalog, each
 from headrace.registry.database import Database
 from headrace.registry.failure import address
 from headrace.registry.tables import DATASETS, GROUPS, VIEWS, dataset_groups, store, view_groups
@@ -102,10 +103,16 @@ class Registry:
         with self._database.writing() as connection:
             return self._groups.add(connection, project, definition)
 
-    def get_group(self, project: str, name: str, version: int | None) -> GroupDefinition:
-        """None is the highest version. Raises NotFound, which names what there is."""
+    def get_group(
+        self, project: str, name: str, version: int | None, seen: Callable[[GroupDefinition], bool] = each
+    ) -> GroupDefinition:
+        """None is the highest version. Raises NotFound, which names what there is.
+
+        Args:
+            seen: what is not is as if it were not there.
+        """
         with self._database.reading() as connection:
-            return self._groups.get(connection, project, name, version)
+            return self._groups.get(connection, project, name, version, seen)
 
     def list_groups(
         self, project: str, name_glob: str | None, tags: Mapping[str, str]
@@ -145,6 +152,8 @@ class Registry:
                         "datasets": datasets,
                     },
                 )
+            if not self._groups.versions(connection, project, name):
+                grants.forget_group(connection, project, name)
             return deleted
 
     def set_group_tags(
@@ -181,10 +190,12 @@ class Registry:
             )
             return created
 
-    def get_view(self, project: str, name: str, version: int | None) -> ViewDefinition:
-        """None is the highest version. Raises NotFound, which names what there is."""
+    def get_view(
+        self, project: str, name: str, version: int | None, seen: Callable[[ViewDefinition], bool] = each
+    ) -> ViewDefinition:
+        """As `get_group`."""
         with self._database.reading() as connection:
-            return self._views.get(connection, project, name, version)
+            return self._views.get(connection, project, name, version, seen)
 
     def list_views(
         self, project: str, name_glob: str | None, tags: Mapping[str, str]
@@ -237,10 +248,12 @@ class Registry:
             connection.execute(insert(dataset_groups), rows)
             return created
 
-    def get_dataset(self, project: str, view: str, version: int | None) -> DatasetDefinition:
-        """Of a view's reference; None is the highest version. Raises NotFound, which names what there is."""
+    def get_dataset(
+        self, project: str, view: str, version: int | None, seen: Callable[[DatasetDefinition], bool] = each
+    ) -> DatasetDefinition:
+        """Of a view's reference; as `get_group`."""
         with self._database.reading() as connection:
-            return self._datasets.get(connection, project, view, version)
+            return self._datasets.get(connection, project, view, version, seen)
 
     def list_datasets(self, project: str, view: str) -> list[DatasetDefinition]:
         """All of a view's reference, by version."""
@@ -270,6 +283,29 @@ class Registry:
         """Delete one version and return what it was. Raises NotFound."""
         with self._database.writing() as connection:
             return self._datasets.remove(connection, project, view, version)
+
+    def grants_of(self, project: str, user: str) -> list[Grant]:
+        """What a user may do in a project."""
+        with self._database.reading() as connection:
+            return grants.grants_of(connection, project, user)
+
+    def list_grants(self, project: str) -> list[Grant]:
+        """By user, that of the project before those of groups."""
+        with self._database.reading() as connection:
+            return grants.all_grants(connection, project)
+
+    def add_grant(self, project: str, grant: Grant) -> Grant:
+        """In place of the one that the user has there. Raises NotFound: no such group."""
+        with self._database.writing() as connection:
+            if grant.group is not None:
+                self._groups.get(connection, project, grant.group, None)
+            grants.put_grant(connection, project, grant)
+        return grant
+
+    def remove_grant(self, project: str, user: str, group: str | None) -> None:
+        """Raises NotFound."""
+        with self._database.writing() as connection:
+            grants.remove_grant(connection, project, user, group)
 
 
 @contextlib.contextmanager

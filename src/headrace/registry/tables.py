@@ -9,7 +9,7 @@ from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, MetaData, T
 VERSION_TABLE = "headrace_revision"
 """Where Alembic keeps the revision: a name of our own, since the database may serve others too."""
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration. Known here so that a current database is opened without importing Alembic."""
 
 metadata = MetaData(
@@ -104,6 +104,16 @@ store = Table(
     "headrace_store", metadata, Column("id", Text, primary_key=True), Column("root", Text, nullable=False)
 )
 """One row at most: the store whose registry this is."""
+
+access_grants = Table(
+    "access_grant",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("user_name", Text, primary_key=True),
+    Column("group_name", Text, primary_key=True),
+    Column("definition", Text, nullable=False),
+)
+"""What each user may do. The group is empty where a grant is of the whole project."""
 
 view_groups = _needs("feature_view")
 dataset_groups = _needs("training_dataset")

@@ -26,9 +26,9 @@ from headrace.model.definition import GroupDefinition, ViewDefinition, read_sche
 from headrace.model.query import pins_of
 from headrace.model.request import Prepared, ReadRequest, StoredRead
 from headrace.model.stored_file import StoredFile
-from headrace.registry.registry import Registry
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import SPINE_FILE, DatasetWriting
+from headrace.service.definitions import Definitions
 from headrace.service.reading import Reader
 from headrace.storage.base import Storage, new_location
 
@@ -39,11 +39,15 @@ class Datasets:
     """The training datasets of one project.
 
     Args:
+        registry: where it is.
         reader: reads the feature views that they are made of.
     """
 
-    def __init__(self, project: str, registry: Registry, storage: Storage, reader: Reader) -> None:
+    def __init__(
+        self, project: str, definitions: Definitions, registry: str, storage: Storage, reader: Reader
+    ) -> None:
         self._project = project
+        self._definitions = definitions
         self._registry = registry
         self._storage = storage
         self._reader = reader
@@ -70,25 +74,19 @@ class Datasets:
             self._storage.work.discard(folder)
 
     def get(self, view: str, version: int | None) -> DatasetDefinition:
-        return self._located(self._registry.get_dataset(self._project, view, version))
+        return self._located(self._definitions.get_dataset(view, version))
 
     def of_view(self, view: str) -> list[DatasetDefinition]:
-        return [self._located(dataset) for dataset in self._registry.list_datasets(self._project, view)]
+        return [self._located(dataset) for dataset in self._definitions.list_datasets(view)]
 
     def delete(self, view: str, version: int) -> None:
-        self._storage.remove(self._registry.delete_dataset(self._project, view, version).location)
+        self._storage.remove(self._definitions.delete_dataset(view, version).location)
 
     def pinned(self, group: GroupDefinition) -> set[int]:
         """The snapshots of a group's table that datasets were made of."""
-        # A table that others made may have several groups, also in other projects.
-        datasets = (
-            self._registry.all_datasets()
-            if group.adopted
-            else self._registry.datasets_of_group(self._project, group)
-        )
         return {
             snapshot
-            for dataset in datasets
+            for dataset in self._definitions.datasets_that_need(group)
             for ref, location in dataset.request.locations.items()
             if location == group.location and dataset.request.query is not None
             for snapshot in pins_of(dataset.request.query, ref)
@@ -167,7 +165,7 @@ class Datasets:
         return again
 
     def _found(self, stored: StoredRead) -> tuple[DatasetDefinition, Split | None]:
-        dataset = self._registry.get_dataset(self._project, stored.view, stored.version)
+        dataset = self._definitions.get_dataset(stored.view, stored.version)
         if stored.split is None:
             return dataset, None
         for split in dataset.splits:
@@ -197,10 +195,10 @@ class Datasets:
     ) -> DatasetDefinition:
         location = new_location(self._project, written.name.replace("@", "_"))
         whole = msgspec.structs.replace(written, location=location)
-        with self._storage.work.registering(location, self._registry.address):
+        with self._storage.work.registering(location, self._registry):
             self._storage.move(folder, location)
             try:
-                return self._registry.create_dataset(self._project, whole, view)
+                return self._definitions.create_dataset(whole, view)
             except OutcomeUnknown:
                 raise
             except HeadraceError:
@@ -223,7 +221,7 @@ class Datasets:
         try:
             yield
         except CorruptTable:
-            self._registry.get_dataset(self._project, dataset.name, dataset.version)
+            self._definitions.get_dataset(dataset.name, dataset.version)
             raise
 
     def _located(self, dataset: DatasetDefinition) -> DatasetDefinition:

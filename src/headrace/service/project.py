@@ -33,6 +33,7 @@ from headrace.model.name import check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
+from headrace.model.right import OWNER, Grant, Rights
 from headrace.model.search import mentions, told_texts
 from headrace.model.write_key import adding, deleting, inserting, restoring
 from headrace.protocol import InsertMode
@@ -40,7 +41,9 @@ from headrace.service.adoption import adopted, check_fits
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
+from headrace.service.definitions import Definitions
 from headrace.service.ingest import declared_schema
+from headrace.service.narrowed import NarrowedTable
 from headrace.service.reading import Reader
 from headrace.service.running import Running
 from headrace.service.sql_reading import SqlReader, SqlRows
@@ -58,19 +61,23 @@ Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows
 
 @counted
 class ProjectStore:
-    """One project of a store; a `headrace.protocol.Backend`."""
+    """One project of a store, for one caller; a `headrace.protocol.Backend`."""
 
-    def __init__(self, store: Store, project: str) -> None:
+    def __init__(self, store: Store, project: str, rights: Rights = OWNER) -> None:
         self._store = store
         self._project = project
+        self._definitions = Definitions(store.registry, project, rights)
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
         self._sql = SqlReader(self._reader)
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
-        self._datasets = Datasets(project, store.registry, store.storage, self._reader)
+        self._datasets = Datasets(
+            project, self._definitions, store.registry.address, store.storage, self._reader
+        )
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
+        self._definitions.require("writer", f"make feature group {definition.name}")
         stored = None if schema is None else declared_schema(definition, schema)
         location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(
@@ -87,7 +94,7 @@ class ProjectStore:
                 table = self._store.table(definition)
                 assert isinstance(table, DeltaLog)
                 table.writer.create(stored, definition.partition_by, definition.change_feed)
-            made = self._store.registry.create_group(self._project, definition)
+            made = self._definitions.create_group(definition)
         except OutcomeUnknown:
             raise
         except HeadraceError:
@@ -97,26 +104,27 @@ class ProjectStore:
 
     def register_group(self, definition: GroupDefinition) -> Group:
         check_definition(definition)
+        self._definitions.require("admin", "register tables of others")
         if definition.external is None:
             location = self._store.storage.given_location(definition.location)
         else:  # which names it, and is no place
             location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(definition, location=location)
         definition = adopted(definition, self._store.table(definition))
-        return self._with_schema(self._store.registry.create_group(self._project, definition))
+        return self._with_schema(self._definitions.create_group(definition))
 
     def get_group(self, name: str, version: int | None) -> Group:
-        return self._with_schema(self._store.registry.get_group(self._project, name, version))
+        return self._with_schema(self._definitions.get_group(name, version))
 
     def list_groups(self, name: str | None, tags: dict[str, str], search: str | None) -> list[Group]:
-        found = map(self._listed, self._store.registry.list_groups(self._project, name, tags))
+        found = map(self._listed, self._definitions.list_groups(name, tags))
         return [group for group in found if group is not None and mentions(search, _texts(group))]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
-        self._remove(self._store.registry.delete_group(self._project, name, version, force))
+        self._remove(self._definitions.delete_group(name, version, force))
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
-        return self._with_schema(self._store.registry.set_group_tags(self._project, name, version, tags))
+        return self._with_schema(self._definitions.set_group_tags(name, version, tags))
 
     def insert(
         self,
@@ -167,6 +175,7 @@ class ProjectStore:
             return compact(definition, log, zorder)
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
+        self._definitions.require("admin", "vacuum feature groups")
         definition, log = self._written(ref)
         held = [] if dry_run else [definition.location]
         with self._reader.told([definition]), self._store.storage.held(held, alone=True):
@@ -188,21 +197,23 @@ class ProjectStore:
         check_name("feature view", definition.name)
         groups = {ref: self._fitting(ref) for ref in groups_of(definition.query)}
         check_labels(resolve(definition.query, groups), definition.labels)
-        return self._store.registry.create_view(self._project, definition)
+        return self._definitions.create_view(definition)
 
     def get_view(self, name: str, version: int | None) -> ViewDefinition:
-        return self._store.registry.get_view(self._project, name, version)
+        return self._definitions.get_view(name, version)
 
     def list_views(self, name: str | None, tags: dict[str, str], search: str | None) -> list[ViewDefinition]:
-        found = self._store.registry.list_views(self._project, name, tags)
+        found = self._definitions.list_views(name, tags)
         return [v for v in found if mentions(search, told_texts(v.name, v.description, v.tags))]
 
     def delete_view(self, name: str, version: int, force: bool) -> None:
-        for dataset in self._store.registry.delete_view(self._project, name, version, force):
+        for dataset in self._definitions.delete_view(name, version, force):
             self._store.storage.remove(dataset.location)
 
     def start_dataset(self, asked: DatasetDefinition) -> DatasetWriting:
-        return self._datasets.start(asked, self.get_view(*parse_reference(asked.name)))
+        view = self.get_view(*parse_reference(asked.name))
+        self._definitions.require("writer", f"make training datasets of {view.ref}")
+        return self._datasets.start(asked, view)
 
     def make_dataset(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
         return self._datasets.make(writing, spine)
@@ -242,6 +253,15 @@ class ProjectStore:
     def explain(self, request: ReadRequest) -> str:
         return self._reads(request).explain(request)
 
+    def list_grants(self) -> list[Grant]:
+        return self._definitions.list_grants()
+
+    def add_grant(self, grant: Grant) -> Grant:
+        return self._definitions.add_grant(grant)
+
+    def remove_grant(self, user: str, group: str | None) -> None:
+        self._definitions.remove_grant(user, group)
+
     def close(self) -> None:
         """The store is closed by who opened it."""
 
@@ -253,12 +273,18 @@ class ProjectStore:
         return self._statistics if request.statistics else self._reader
 
     def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, Table]:
-        definition = self._store.registry.get_group(self._project, name, version)
-        return definition, self._store.table(definition)
+        definition = self._definitions.get_group(name, version)
+        return definition, self._seen(definition)
+
+    def _seen(self, definition: GroupDefinition) -> Table:
+        """The group's table, with the columns that the caller sees."""
+        table, columns = self._store.table(definition), self._definitions.rights.columns_of(definition.name)
+        return table if columns is None else NarrowedTable(table, columns | {*definition.declared})
 
     def _written(self, ref: str) -> tuple[GroupDefinition, DeltaLog]:
-        """A group that is written to, and its table. Raises Unsupported."""
+        """A group that is written to, and its table. Raises Unsupported, PermissionDenied."""
         definition, table = self._table(*parse_reference(ref))
+        self._definitions.require("writer", f"write to feature group {definition.name}", definition.name)
         if not isinstance(table, DeltaLog):
             raise Unsupported(
                 f"{definition.ref} is a {table.label}, which is read and not written",
@@ -267,7 +293,7 @@ class ProjectStore:
         return definition, table
 
     def _with_schema(self, definition: GroupDefinition) -> Group:
-        table = self._store.table(definition)
+        table = self._seen(definition)
         with self._reader.told([definition]):
             newest = table.newest()
         self._keep_in_mind(definition, table)
@@ -328,7 +354,7 @@ class ProjectStore:
         """That the group has a table now; where that fails, whoever meets it next does it."""
         if table.started and not definition.started:
             with contextlib.suppress(HeadraceError):
-                self._store.registry.start_group(self._project, definition)
+                self._definitions.start_group(definition)
 
 
 def _texts(group: Group) -> list[str]:

@@ -17,6 +17,8 @@ from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgu
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
+from headrace.model.right import Grant
+from headrace.service.door import Access, Door
 from headrace.service.listening import check_address, refusal
 from headrace.service.project import ProjectStore, Rows
 from headrace.service.store import Store
@@ -32,19 +34,26 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     Args:
         listen: `grpc://host:port`, `grpc+tls://host:port` or `grpc+unix:///path`; port 0 is any free one.
         identity: certificate chain and private key of the server, for `grpc+tls`.
+        access: how callers say who they are.
 
     Raises:
         Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
     """
 
-    def __init__(self, store: Store, listen: str, identity: tuple[bytes, bytes] | None = None) -> None:
+    def __init__(
+        self, store: Store, listen: str, identity: tuple[bytes, bytes] | None, access: Access
+    ) -> None:
         self._store = store
+        self._door = Door(access)
+        client_ca = access.read_client_ca() if identity else None
         self._watch = Watch()
         check_address(listen)
         try:
             super().__init__(
                 listen,
                 tls_certificates=[identity] if identity else None,
+                verify_client=client_ca is not None,
+                root_certificates=client_ca,
                 middleware={_HEADERS: _Headers()},
             )
         except (OSError, pa.ArrowException):
@@ -52,26 +61,26 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             raise refusal(listen) from None
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
-        with _answering(context) as project:
+        with self._answering(context) as project:
             handler = _ACTIONS.get(action.type)
             if handler is None:
                 raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
             kind, run = handler
-            answer = run(self._project(project), _decode(action.body.to_pybytes(), kind))
+            answer = run(project, _decode(action.body.to_pybytes(), kind))
             return iter([protocol.encode(answer)])
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
-        return [(name, kind.__name__) for name, (kind, _) in _ACTIONS.items()]
+        with self._answering(context):
+            return [(name, kind.__name__) for name, (kind, _) in _ACTIONS.items()]
 
     def get_flight_info(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.FlightInfo:
-        with _answering(context) as project:
-            store = self._project(project)
-            prepared = store.prepare(_decode(descriptor.command, ReadRequest))
+        with self._answering(context) as project:
+            prepared = project.prepare(_decode(descriptor.command, ReadRequest))
             endpoints = []
             if prepared.request.spine_schema is None:
-                parts = store.parts(prepared)
+                parts = project.parts(prepared)
                 commands = [protocol.ReadCommand(prepared, part, parts) for part in range(parts)]
                 endpoints = [fl.FlightEndpoint(protocol.encode(c), []) for c in commands]
             return fl.FlightInfo(
@@ -85,9 +94,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             )
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        with _answering(context) as project:
+        with self._answering(context) as project:
             command = _decode(ticket.ticket, protocol.ReadCommand)
-            running = self._project(project).run(command.prepared, None, command.part, command.parts)
+            running = project.run(command.prepared, None, command.part, command.parts)
             batches = self._started(context, running)
             return fl.GeneratorStream(running.schema, _streaming(context, batches))
 
@@ -98,7 +107,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.MetadataRecordBatchWriter,
     ) -> None:
-        with _answering(context) as project:
+        with self._answering(context) as project:
             command = _decode(descriptor.command, protocol.ReadCommand)
             spool = self._store.storage.work.spool()
             try:
@@ -109,7 +118,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                             chunk.data.validate(full=True)
                             spool.add(chunk.data)
                     schema = reader.schema
-                running = self._project(project).run(command.prepared, spool.table(schema))
+                running = project.run(command.prepared, spool.table(schema))
                 batches = self._started(context, running)
                 writer.begin(running.schema)
                 for batch in batches:
@@ -124,7 +133,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.FlightMetadataWriter,
     ) -> None:
-        with _answering(context) as project:
+        with self._answering(context) as project:
             command = _decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
             with _arrow("the rows' schema"):
                 _check_text(reader.schema)
@@ -133,7 +142,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             if isinstance(command, protocol.DatasetCommand):
                 done = self._make_dataset(context, project, command.asked, rows)
             else:
-                done = self._project(project).insert(
+                done = project.insert(
                     command.ref, rows, command.mode, command.condition, command.idempotency_key
                 )
             try:
@@ -144,26 +153,33 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     def _make_dataset(
         self,
         context: fl.ServerCallContext,
-        project: str,
+        project: ProjectStore,
         asked: DatasetDefinition,
         rows: pa.RecordBatchReader,
     ) -> DatasetDefinition:
         """Stopped if the caller goes away: nobody would know of the dataset."""
-        store, spool = self._project(project), self._store.storage.work.spool()
+        spool = self._store.storage.work.spool()
         try:
-            writing = store.start_dataset(asked)
+            writing = project.start_dataset(asked)
             for batch in rows:
                 with _arrow("the spine"):
                     batch.validate(full=True)
                 spool.add(batch)
             spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
             with self._watch.over(context.is_cancelled, writing.cancel):
-                return store.make_dataset(writing, spine)
+                return project.make_dataset(writing, spine)
         finally:
             spool.close()
 
-    def _project(self, name: str) -> ProjectStore:
-        return self._store.project(name)
+    @contextlib.contextmanager
+    def _answering(self, context: fl.ServerCallContext) -> Iterator[ProjectStore]:
+        """Gives the project that is called, with what the caller may do in it, and turns errors into what crosses the
+        wire. Every call comes in by it.
+        """
+        headers = context.get_middleware(_HEADERS)
+        with _told(headers.request_id):
+            _check_protocol(headers.protocol)
+            yield self._store.project(headers.project, self._door.user(context.peer_identity()))
 
     def _started(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
         """The batches, the first one made: an error before it is the answer to the call."""
@@ -211,18 +227,13 @@ def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch])
         yield from batches
 
 
-@contextlib.contextmanager
-def _answering(context: fl.ServerCallContext) -> Iterator[str]:
-    """Checks the caller's protocol, gives its project, and turns errors into what crosses the wire."""
-    headers = context.get_middleware(_HEADERS)
-    with _told(headers.request_id):
-        if headers.protocol != str(protocol.PROTOCOL_VERSION):
-            raise Unsupported(
-                f"the client speaks protocol {headers.protocol or 'unknown'}, and this service {version('headrace')} "
-                f"speaks {protocol.PROTOCOL_VERSION}",
-                hint="install the same headrace version on both sides",
-            )
-        yield headers.project
+def _check_protocol(given: str) -> None:
+    if given != str(protocol.PROTOCOL_VERSION):
+        raise Unsupported(
+            f"the client speaks protocol {given or 'unknown'}, and this service {version('headrace')} "
+            f"speaks {protocol.PROTOCOL_VERSION}",
+            hint="install the same headrace version on both sides",
+        )
 
 
 @contextlib.contextmanager
@@ -337,4 +348,7 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "history": (protocol.History, lambda s, b: s.history(b.ref, b.limit)),
     "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key, b.call)),
     "explain": (ReadRequest, lambda s, b: s.explain(b)),
+    "list_grants": (protocol.Nothing, lambda s, b: s.list_grants()),
+    "add_grant": (Grant, lambda s, b: s.add_grant(b)),
+    "remove_grant": (protocol.RemoveGrant, lambda s, b: s.remove_grant(b.user, b.group)),
 }

@@ -23,6 +23,7 @@ from headrace.formats.hudi import HudiTable
 from headrace.formats.table import Table
 from headrace.model.definition import GroupDefinition, read_schema
 from headrace.model.name import check_name
+from headrace.model.right import OWNER, Rights
 from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import Registry
 from headrace.service.binding import open_registry
@@ -96,11 +97,14 @@ class Store:
     def forget(self, definition: GroupDefinition) -> None:
         self._tables.drop(_key(definition))
 
-    def project(self, name: str) -> ProjectStore:
-        found = self._projects.get(name)
+    def project(self, name: str, user: str | None = None) -> ProjectStore:
+        """A project, for a user with what they are granted in it now; None may do everything."""
+        check_name("project", name)
+        rights = OWNER if user is None else Rights.of(user, self.registry.grants_of(name, user))
+        found = self._projects.get((name, rights))
         if found is None:
-            found = ProjectStore(self, check_name("project", name))
-            self._projects.put(name, found)
+            found = ProjectStore(self, name, rights)
+            self._projects.put((name, rights), found)
         return found
 
     @property

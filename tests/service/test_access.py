@@ -1,0 +1,362 @@
+"""Who a caller is, and what follows from it for everything that can be asked of a service."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.flight as fl
+import pytest
+
+import headrace as hr
+from headrace import protocol
+from headrace.config import store_config
+from headrace.service.door import Access
+from headrace.service.server import _ACTIONS
+from headrace.wiring import Service
+from service.certificates import Authority
+
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+
+
+def rows(*ids: int) -> pa.Table:
+    at = pa.array([NOON] * len(ids), pa.timestamp("us", "UTC"))
+    return pa.table(
+        {"id": [*ids], "at": at, "public": [f"p{i}" for i in ids], "secret": [i + 0.125 for i in ids]}
+    )
+
+
+ROWS = rows(1, 2)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("pems"), "authority")
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Which signs what clients show."""
+    return Authority(tmp_path_factory.mktemp("clients"), "clients")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def owner(root: Path) -> Iterator[hr.FeatureStore]:
+    with hr.connect(root) as store:
+        yield store
+
+
+@pytest.fixture
+def serve(root: Path, authority: Authority, clients: Authority) -> Iterator[Callable[..., str]]:
+    services: list[Service] = []
+
+    def start(**access: str) -> str:
+        identity = hr.TLS(None, *authority.issue("service"))
+        config = store_config(str(root))
+        services.append(Service(config, ["grpc+tls://127.0.0.1:0"], identity, Access(clients.cert, **access)))
+        return services[-1].listening[0]
+
+    yield start
+    for service in services:
+        service.stop()
+
+
+@pytest.fixture
+def enter(
+    serve: Callable[..., str], authority: Authority, clients: Authority
+) -> Iterator[Callable[..., hr.FeatureStore]]:
+    """Connects as a user, by a certificate in which these names stand."""
+    url: list[str] = []
+    stores: list[hr.FeatureStore] = []
+
+    def connect(user: str, names: tuple[str, ...] = (), project: str = "default") -> hr.FeatureStore:
+        if not url:
+            url.append(serve())
+        tls = hr.TLS(authority.cert, *clients.issue(user, names))
+        stores.append(hr.connect(url[0], tls=tls, project=project, timeout=60))
+        return stores[-1]
+
+    yield connect
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def flights(owner: hr.FeatureStore) -> hr.FeatureGroup:
+    group = owner.create_feature_group("flights", primary_key=["id"], event_time="at")
+    group.insert(ROWS)
+    return group
+
+
+class TestWho:
+    def test_nobody(self, serve, authority) -> None:
+        with pytest.raises(hr.Unauthenticated, match="asks for a certificate") as caught:
+            hr.connect(serve(), tls=hr.TLS(authority.cert), timeout=60)
+        assert "Socket closed" not in str(caught.value)
+
+    def test_one_whom_another_authority_knows(self, serve, authority, tmp_path) -> None:
+        stranger = Authority(tmp_path, "stranger")
+        with pytest.raises(hr.TLSError):
+            hr.connect(serve(), tls=hr.TLS(authority.cert, *stranger.issue("anna")), timeout=60)
+
+    @pytest.mark.parametrize(
+        ("common", "alternative", "user"),
+        [
+            ("anna", (), "anna"),
+            ("cn", ("anna.example",), "anna.example"),
+            ("cn", ("anna.example", "other.example"), "anna.example"),
+            ("cn", ("10.0.0.1",), "10.0.0.1"),
+        ],
+    )
+    def test_the_first_alternative_name_goes_before_the_common_name(
+        self, owner, enter, common, alternative, user
+    ) -> None:
+        owner.grants.add(user, "reader")
+        assert [grant.user for grant in enter(common, alternative).grants.list()] == [user]
+
+    def test_a_pattern_tells_which_part_of_a_name_is_the_user(self, owner, serve, authority, clients) -> None:
+        url = serve(user_pattern=r"([a-z]+)\.users\.example")
+        owner.grants.add("anna", "reader")
+        tls = hr.TLS(authority.cert, *clients.issue("cn", ("anna.users.example",)))
+        with hr.connect(url, tls=tls, timeout=60) as store:
+            assert [grant.user for grant in store.grants.list()] == ["anna"]
+        tls = hr.TLS(authority.cert, *clients.issue("cn2", ("anna.users.example.evil",)))
+        with pytest.raises(hr.Unauthenticated, match="names no user"):
+            hr.connect(url, tls=tls, timeout=60)
+
+    @pytest.mark.parametrize("pattern", ["(", "(a)(b)"])
+    def test_patterns_that_are_none(self, clients, pattern) -> None:
+        with pytest.raises(hr.InvalidArgument):
+            Access(clients.cert, pattern)
+
+    def test_a_pattern_needs_certificates(self) -> None:
+        with pytest.raises(hr.InvalidArgument):
+            Access(None, "(.*)")
+
+    def test_addresses_at_which_nobody_could_show_a_certificate(self, root, clients) -> None:
+        with pytest.raises(hr.InvalidArgument, match="grpc\\+tls"):
+            Service(store_config(str(root)), ["grpc://127.0.0.1:0"], None, Access(clients.cert))
+
+
+class TestRights:
+    def test_without_any_nothing_is_there(self, owner, flights, enter) -> None:
+        owner.create_feature_view("v", flights.select())
+        stranger = enter("stranger")
+        assert stranger.list_feature_groups() == []
+        assert stranger.list_feature_views() == []
+        with pytest.raises(hr.NotFound) as denied:
+            stranger.get_feature_group("flights")
+        with pytest.raises(hr.NotFound) as absent:
+            stranger.get_feature_group("flightz")
+        assert denied.value.message.replace("flights", "flightz") == absent.value.message
+        assert denied.value.hint == absent.value.hint
+        with pytest.raises(hr.NotFound):
+            stranger.get_feature_view("v")
+        with pytest.raises(hr.NotFound):
+            stranger.sql("SELECT * FROM flights").to_arrow()
+
+    def test_a_reader(self, owner, flights, enter) -> None:
+        owner.grants.add("anna", "reader")
+        store = enter("anna")
+        group = store.get_feature_group("flights")
+        assert group.read().to_arrow().num_rows == 2
+        for refused in (
+            lambda: group.insert(ROWS),
+            lambda: group.delete(filter=group["id"] == 1),
+            group.compact,
+            lambda: group.vacuum(),
+            lambda: group.restore(snapshot=0),
+            lambda: group.set_tags({"a": "b"}),
+            lambda: group.add_features({"more": pa.int64()}),
+            lambda: store.create_feature_group("g", primary_key=["id"]),
+            lambda: store.create_feature_view("v", group.select()),
+            lambda: store.delete_feature_group("flights", 1),
+            lambda: store.register_feature_group("g", "/tmp/x", format="delta", primary_key=["id"]),
+            lambda: store.grants.add("anna", "admin"),
+            lambda: store.grants.remove("anna"),
+        ):
+            with pytest.raises(hr.PermissionDenied, match=r"anna may not .* in project default"):
+                refused()
+        assert flights.read().to_arrow().sort_by("id").equals(ROWS)
+
+    def test_a_writer(self, owner, flights, enter) -> None:
+        owner.grants.add("anna", "writer")
+        store = enter("anna")
+        store.get_feature_group("flights").insert(rows(3))
+        view = store.create_feature_view("v", store.get_feature_group("flights").select())
+        assert view.create_training_dataset().read().to_arrow().num_rows == 3
+        store.delete_feature_view("v", 1, force=True)
+        for refused in (
+            lambda: store.delete_feature_group("flights", 1),
+            lambda: store.get_feature_group("flights").vacuum(),
+            lambda: store.register_feature_group("g", "/tmp/x", format="delta", primary_key=["id"]),
+            lambda: store.create_external_feature_group(
+                "g", driver="sqlite", uri="file:/etc/passwd", table="t", primary_key=["id"]
+            ),
+            lambda: store.grants.add("ben", "reader"),
+        ):
+            with pytest.raises(hr.PermissionDenied):
+                refused()
+
+    def test_an_admin(self, owner, flights, enter) -> None:
+        owner.grants.add("anna", "admin")
+        store = enter("anna")
+        store.grants.add("ben", "reader", group="flights")
+        assert [(g.user, g.role, g.group) for g in store.grants.list()] == [
+            ("anna", "admin", None),
+            ("ben", "reader", "flights"),
+        ]
+        store.delete_feature_group("flights", 1)
+        assert [g.user for g in store.grants.list()] == ["anna"], (
+            "another that takes the name is another group"
+        )
+
+    def test_each_project_by_itself(self, owner, flights, enter) -> None:
+        owner.grants.add("anna", "admin")
+        assert len(enter("anna").list_feature_groups()) == 1
+        assert enter("anna", project="other").grants.list() == []
+        with pytest.raises(hr.PermissionDenied, match="project other"):
+            enter("anna", project="other").create_feature_group("g", primary_key=["id"])
+
+    def test_of_one_group(self, owner, flights, enter) -> None:
+        other = owner.create_feature_group("others", primary_key=["id"])
+        other.insert(ROWS)
+        owner.create_feature_view("both", flights.select().join(other, on="id", prefix="o_"))
+        owner.create_feature_view("one", flights.select())
+        owner.grants.add("anna", "writer", group="flights")
+        store = enter("anna")
+        assert [group.name for group in store.list_feature_groups()] == ["flights"]
+        assert [view.name for view in store.list_feature_views()] == ["one"]
+        store.get_feature_group("flights").insert(ROWS)
+        assert store.get_feature_view("one").batch_data().to_arrow().num_rows == 2
+        with pytest.raises(hr.NotFound):
+            store.get_feature_view("both")
+        with pytest.raises(hr.NotFound):
+            store.sql("SELECT * FROM flights JOIN others USING (id)").to_arrow()
+        with pytest.raises(hr.PermissionDenied):
+            store.create_feature_group("g", primary_key=["id"])
+
+    def test_of_some_columns(self, owner, flights, enter) -> None:
+        view = owner.create_feature_view("v", flights.select())
+        view.create_training_dataset()
+        owner.grants.add("anna", "reader", group="flights", columns=["public"])
+        store = enter("anna")
+        group = store.get_feature_group("flights")
+        assert group.schema.names == ["id", "at", "public"]
+        assert [g.schema.names for g in store.list_feature_groups()] == [["id", "at", "public"]]
+        seen = ROWS.select(["id", "at", "public"])
+        assert group.read().to_arrow().sort_by("id").equals(seen)
+        assert store.sql("SELECT * FROM flights ORDER BY id").to_arrow().equals(seen)
+        assert group.statistics().to_arrow()["feature"].to_pylist() == ["id", "at", "public"]
+        assert group.changes(since=-1).to_arrow().column_names[:3] == ["id", "at", "public"]
+        assert "secret" not in group.changes(since=-1).to_arrow().column_names
+        assert "secret" not in group.read().explain()
+        assert store.list_feature_views() == []
+        for refused in (
+            lambda: group.read(["secret"]).to_arrow(),
+            lambda: store.sql("SELECT secret FROM flights").to_arrow(),
+            lambda: store.sql("SELECT id FROM flights WHERE secret > 2").to_arrow(),
+            lambda: store.sql("SELECT f.secret FROM flights f").to_arrow(),
+            lambda: group.statistics(["secret"]).to_arrow(),
+            lambda: store.get_historical_features(
+                pa.table({"id": [1], "event_time": [NOON]}), ["flights:secret"]
+            ).to_arrow(),
+            lambda: group.read(snapshot=1).to_arrow().column("secret"),
+        ):
+            with pytest.raises((hr.UnknownColumn, hr.SqlRejected, hr.NotFound, KeyError)) as caught:
+                refused()
+            assert ".125" not in str(caught.value)
+        with pytest.raises(hr.NotFound):
+            store.get_feature_view("v")
+        with pytest.raises(hr.PermissionDenied):
+            group.insert(ROWS)
+
+    def test_what_is_taken_back_is_gone_at_once(self, owner, flights, enter) -> None:
+        owner.grants.add("anna", "reader")
+        store = enter("anna")
+        group = store.get_feature_group("flights")
+        prepared = group.read()
+        assert prepared.to_arrow().num_rows == 2
+        owner.grants.remove("anna")
+        for refused in (prepared.to_arrow, lambda: prepared.to_reader().read_all(), lambda: group.history()):
+            with pytest.raises(hr.NotFound):
+                refused()
+        owner.grants.add("anna", "reader")
+        assert prepared.to_arrow().num_rows == 2
+
+
+class TestGrants:
+    @pytest.mark.parametrize(
+        ("user", "role", "options"),
+        [
+            ("", "reader", {}),
+            ("a\nb", "reader", {}),
+            ("x" * 256, "reader", {}),
+            ("anna", "boss", {}),
+            ("anna", "admin", {"group": "flights"}),
+            ("anna", "writer", {"group": "flights", "columns": ["public"]}),
+            ("anna", "reader", {"columns": ["public"]}),
+            ("anna", "reader", {"group": "flights", "columns": "public"}),
+            ("anna", "reader", {"group": "No Name"}),
+        ],
+    )
+    def test_what_is_none(self, owner, flights, user, role, options) -> None:
+        with pytest.raises(hr.InvalidArgument):
+            owner.grants.add(user, role, **options)
+        assert owner.grants.list() == []
+
+    def test_of_what_is_not_there(self, owner) -> None:
+        with pytest.raises(hr.NotFound):
+            owner.grants.add("anna", "reader", group="flights")
+        with pytest.raises(hr.NotFound, match="anna has no grant"):
+            owner.grants.remove("anna")
+
+    def test_the_last_one_counts(self, owner, flights) -> None:
+        owner.grants.add("anna", "admin")
+        owner.grants.add("anna", "reader")
+        owner.grants.add("anna", "reader", group="flights", columns=["public"])
+        assert owner.grants.list() == [
+            hr.Grant("anna", "reader"),
+            hr.Grant("anna", "reader", "flights", ("public",)),
+        ]
+
+
+def test_every_action_asks_who_calls(serve, authority, clients) -> None:
+    """Without a name that the service knows, none does anything; nor do reads, writes and listings."""
+    url = serve(user_pattern="nobody")
+    tls = hr.TLS(authority.cert, *clients.issue("anna"))
+    cert, key = tls.read_identity()
+    client = fl.FlightClient(url, tls_root_certs=tls.read_ca(), cert_chain=cert, private_key=key)
+    headers = [(protocol.VERSION_HEADER.encode(), str(protocol.PROTOCOL_VERSION).encode())]
+    options = fl.FlightCallOptions(headers=headers)
+    descriptor = fl.FlightDescriptor.for_command(b"{}")
+
+    def put() -> None:
+        writer, answers = client.do_put(descriptor, pa.schema([]), options)
+        writer.done_writing()
+        answers.read()
+        writer.close()
+
+    def exchange() -> None:
+        _, reader = client.do_exchange(descriptor, options)
+        reader.read_chunk()
+
+    calls = [
+        *(lambda name=name: list(client.do_action(fl.Action(name, b"{}"), options)) for name in _ACTIONS),
+        lambda: list(client.list_actions(options)),
+        lambda: client.get_flight_info(descriptor, options),
+        lambda: client.do_get(fl.Ticket(b"{}"), options).read_all(),
+        put,
+        exchange,
+    ]
+    for call in calls:
+        with pytest.raises(pa.ArrowException) as caught:
+            call()
+        assert type(protocol.decode_error(bytes(caught.value.extra_info))) is hr.Unauthenticated
