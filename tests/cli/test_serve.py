@@ -78,8 +78,9 @@ def test_it_waits_for_nobody_where_nobody_reads(serve: Callable[..., Server]) ->
 
 @pytest.mark.parametrize("listen", ["grpc://0.0.0.0:0", "grpc://[::]:0", "grpc+tls://0.0.0.0:0"])
 def test_it_is_not_open_to_other_machines(tmp_path: Path, listen: str) -> None:
-    make_certificate(tmp_path)
-    own = ["--tls-cert", tmp_path / "client_cert.pem", "--tls-key", tmp_path / "client_key.pem"]
+    pems = tmp_path / "pems"
+    make_certificate(pems)
+    own = ["--tls-cert", pems / "client_cert.pem", "--tls-key", pems / "client_key.pem"]
     options = own if "tls" in listen else []
     ran = headrace("serve", "--root", tmp_path / "lake", "--listen", listen, *options, "--json")
     assert (ran.code, ran.error["code"]) == (2, "INVALID_ARGUMENT")

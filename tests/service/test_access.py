@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -360,3 +361,23 @@ def test_every_action_asks_who_calls(serve, authority, clients) -> None:
         with pytest.raises(pa.ArrowException) as caught:
             call()
         assert type(protocol.decode_error(bytes(caught.value.extra_info))) is hr.Unauthenticated
+
+
+class TestTickets:
+    def test_of_another_user(self, owner, flights, enter) -> None:
+        for user in ("anna", "ben"):
+            owner.grants.add(user, "reader")
+        theirs = enter("anna").get_feature_group("flights").read()._prepared.tickets
+        wire = enter("ben")._backend._wire
+        with pytest.raises(hr.Unauthenticated, match="ticket"):
+            wire.table(theirs)
+        assert enter("anna")._backend._wire.table(theirs).num_rows == 2
+
+    def test_one_that_expired_is_renewed(self, owner, flights, enter, monkeypatch) -> None:
+        owner.grants.add("anna", "reader")
+        result = enter("anna").get_feature_group("flights").read()
+        flights.insert(rows(3))
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 10_000)
+        assert result.to_arrow().num_rows == 2, "still of the snapshot that it was prepared for"
+        assert sum(batch.num_rows for batch in result.to_reader()) == 2

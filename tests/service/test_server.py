@@ -14,6 +14,7 @@ import pytest
 import headrace as hr
 from headrace import protocol
 from headrace.config import store_config
+from headrace.service.door import Access
 from headrace.service.server import Server
 from headrace.service.store import Store
 
@@ -29,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def server(store: Store) -> Iterator[Server]:
-    started = Server(store, "grpc://127.0.0.1:0")
+    started = Server(store, "grpc://127.0.0.1:0", None, Access())
     yield started
     started.shutdown()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime as dt
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -21,8 +23,11 @@ import pytest
 import headrace as hr
 from conftest import Server, fresh
 from headrace import protocol
+from headrace.config import store_config
 from headrace.model.query import Query, Source
 from headrace.model.request import Prepared, ReadRequest
+from headrace.registry.registry import Registry
+from headrace.service.tickets import Tickets
 
 SCHEMA = pa.schema({"id": pa.int64(), "value": pa.float64()})
 GARBAGE = [b"", b"garbage", b"\xff\x00{", b"[]", b"{}", b"null", b'{"type":"other"}']
@@ -96,14 +101,20 @@ def group(server: Server, project: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def ticket(group: Any) -> dict[str, Any]:
-    return msgspec.json.decode(group.read()._prepared.tickets[0])
+    return opened(group.read()._prepared.tickets[0])
+
+
+def opened(ticket: bytes) -> dict[str, Any]:
+    """What a ticket is for, which anybody can read."""
+    return msgspec.json.decode(ticket[40:])
 
 
 class Wire:
     """Calls of a client that is not ours; each gives the error that the service answered with."""
 
-    def __init__(self, url: str, project: str) -> None:
+    def __init__(self, url: str, project: str, key: bytes) -> None:
         self.client = fl.FlightClient(url)
+        self.key = key
         self.headers = {
             protocol.VERSION_HEADER: str(protocol.PROTOCOL_VERSION),
             protocol.PROJECT_HEADER: project,
@@ -123,8 +134,14 @@ class Wire:
         return self.client.get_flight_info(descriptor, self.options)
 
     def get(self, ticket: object) -> pa.Table:
-        sent = ticket if isinstance(ticket, bytes) else msgspec.json.encode(ticket)
+        sent = ticket if isinstance(ticket, bytes) else self._sealed(msgspec.json.encode(ticket))
         return self.client.do_get(fl.Ticket(sent), self.options).read_all()
+
+    def _sealed(self, command: bytes) -> bytes:
+        """A ticket such as only a service of this store makes."""
+        tickets = Tickets(self.key)
+        told = struct.pack(">Q", int(time.time()) + 60) + command
+        return tickets._sealed(None, self.headers[protocol.PROJECT_HEADER], told) + told
 
     def put(self, descriptor: fl.FlightDescriptor, *metadata: bytes, rows: int = 1) -> Any:
         writer, answers = self.client.do_put(descriptor, SCHEMA, self.options)
@@ -154,7 +171,8 @@ class Wire:
 
 @pytest.fixture
 def wire(server: Server, project: str, group: Any) -> Iterator[Wire]:
-    made = Wire(server.url, project)
+    with contextlib.closing(Registry.open(store_config(str(server.root)).registry)) as registry:
+        made = Wire(server.url, project, registry.secret("tickets"))
     yield made
     made.client.close()
 
@@ -217,7 +235,7 @@ def test_bodies_that_are_none(wire: Wire, body: bytes) -> None:
 def test_commands_and_tickets_that_are_none(wire: Wire, body: bytes) -> None:
     for call in (wire.info, wire.put, wire.exchange):
         assert type(refused(call, command(body))) is hr.InvalidArgument
-    assert type(refused(wire.get, body)) is hr.InvalidArgument
+    assert type(refused(wire.get, body)) is hr.Unauthenticated
 
 
 def test_names_that_are_no_text(wire: Wire) -> None:
@@ -432,7 +450,7 @@ def test_numbers_and_times_that_no_client_of_ours_sends(
         assert type(refused(wire.info, command(sent))) is hr.InvalidArgument
         assert type(refused(wire.act, "explain", sent)) is hr.InvalidArgument
         prepared = {**ticket["prepared"], "request": {**ticket["prepared"]["request"], **body}}
-        assert type(refused(wire.get, {**ticket, "prepared": prepared})) is hr.InvalidArgument
+        assert type(refused(wire.exchange, command({**ticket, "prepared": prepared}))) is hr.InvalidArgument
 
 
 def read(*steps: dict[str, Any], source: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
@@ -479,7 +497,7 @@ def test_a_limit_of_a_dataset_that_is_none(wire: Wire, view: Any) -> None:
         stored = {"view": "events@v1", "version": 1, "recomputed": recomputed}
         good = {"kind": "stored", "stored": stored, "limit": 3}
         (endpoint,) = wire.info(command(msgspec.json.encode(good))).endpoints
-        ticket = msgspec.json.decode(endpoint.ticket.ticket)
+        ticket = opened(endpoint.ticket.ticket)
         assert wire.get(ticket).num_rows == 3
         bad = good | {"limit": -1}
         for call in (wire.info, lambda sent: wire.act("explain", sent.command)):

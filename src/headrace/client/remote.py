@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
 from importlib.metadata import version
 
 import msgspec
@@ -16,11 +17,13 @@ from headrace.client.mapped import mapped_rows
 from headrace.client.wire import Answer, SentRows, Wire
 from headrace.errors import (
     Cancelled,
+    Conflict,
     HeadraceError,
     InternalError,
     InvalidArgument,
     OutcomeUnknown,
     TLSError,
+    Unauthenticated,
     Unavailable,
 )
 from headrace.model.dataset import DatasetDefinition
@@ -192,7 +195,7 @@ class RemoteBackend:
             return mapped.to_reader(protocol.BATCH_ROWS)
         schema = pa.ipc.read_schema(pa.py_buffer(prepared.schema_ipc))
         if spine is None:
-            batches = self._wire.batches(prepared.tickets)
+            batches = self._batches(prepared)
         else:
             batches = self._wire.exchange(protocol.ReadCommand(prepared), spine.to_reader(_SPINE_ROWS))
         return pa.RecordBatchReader.from_batches(schema, self.calls.steps(batches))
@@ -203,7 +206,31 @@ class RemoteBackend:
             return mapped
         if spine is not None:
             return self.stream(prepared, spine).read_all()
-        return self._wire.table(prepared.tickets)
+        try:
+            return self._wire.table(prepared.tickets)
+        except Unauthenticated:
+            return self._wire.table(self._renewed(prepared))
+
+    def _batches(self, prepared: Prepared) -> Generator[pa.RecordBatch, None, None]:
+        tickets = prepared.tickets
+        for number in range(len(tickets)):
+            came = False
+            try:
+                for batch in self._wire.batches(tickets[number]):
+                    came = True
+                    yield batch
+            except Unauthenticated:
+                if came:
+                    raise
+                tickets = self._renewed(prepared)
+                yield from self._wire.batches(tickets[number])
+
+    def _renewed(self, prepared: Prepared) -> tuple[bytes, ...]:
+        """New tickets for a read that was prepared so long ago that its own have expired."""
+        _, tickets = self._wire.prepare(prepared.request, _PREPARED)
+        if len(tickets) != len(prepared.tickets):
+            raise Conflict("the service splits the read otherwise than before", hint="read it again")
+        return tickets
 
     def insert(
         self,

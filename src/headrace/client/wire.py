@@ -69,11 +69,10 @@ class Wire:
             info = self._client.get_flight_info(_descriptor(request), options)
         return _decode(bytes(info.app_metadata), answer), tuple(e.ticket.ticket for e in info.endpoints)
 
-    def batches(self, tickets: Sequence[bytes]) -> Generator[pa.RecordBatch, None, None]:
-        """The rows of streams, one after the other."""
-        for ticket in tickets:
-            with self._call(None) as options:
-                yield from _chunks(self._client.do_get(fl.Ticket(ticket), options))
+    def batches(self, ticket: bytes) -> Generator[pa.RecordBatch, None, None]:
+        """The rows of a stream."""
+        with self._call(None) as options:
+            yield from _chunks(self._client.do_get(fl.Ticket(ticket), options))
 
     def table(self, tickets: Sequence[bytes]) -> pa.Table:
         """The rows of streams, all at once."""

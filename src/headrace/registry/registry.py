@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -19,7 +20,15 @@ from headrace.registry import grants, migration
 from headrace.registry.catalog import Catalog, each
 from headrace.registry.database import Database
 from headrace.registry.failure import address
-from headrace.registry.tables import DATASETS, GROUPS, VIEWS, dataset_groups, store, view_groups
+from headrace.registry.tables import (
+    DATASETS,
+    GROUPS,
+    VIEWS,
+    dataset_groups,
+    service_secrets,
+    store,
+    view_groups,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -301,6 +310,19 @@ class Registry:
                 self._groups.get(connection, project, grant.group, None)
             grants.put_grant(connection, project, grant)
         return grant
+
+    def secret(self, name: str) -> bytes:
+        """32 random bytes, the same for whoever asks for this name."""
+        query = select(service_secrets.c.value).where(service_secrets.c.name == name)
+        with self._database.reading() as connection:
+            text = connection.scalar(query)
+        if text is None:
+            with self._database.writing() as connection:
+                text = connection.scalar(query)
+                if text is None:
+                    text = secrets.token_hex(32)
+                    connection.execute(insert(service_secrets).values(name=name, value=text))
+        return bytes.fromhex(text)
 
     def remove_grant(self, project: str, user: str, group: str | None) -> None:
         """Raises NotFound."""

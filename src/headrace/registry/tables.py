@@ -115,5 +115,10 @@ access_grants = Table(
 )
 """What each user may do. The group is empty where a grant is of the whole project."""
 
+service_secrets = Table(
+    "service_secret", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False)
+)
+"""What services of one store must know alike, and nobody else may."""
+
 view_groups = _needs("feature_view")
 dataset_groups = _needs("training_dataset")

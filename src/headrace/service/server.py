@@ -22,6 +22,7 @@ from headrace.service.door import Access, Door
 from headrace.service.listening import check_address, refusal
 from headrace.service.project import ProjectStore, Rows
 from headrace.service.store import Store
+from headrace.service.tickets import Tickets
 from headrace.service.watch import Watch
 
 _log = logging.getLogger("headrace.service")
@@ -45,6 +46,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     ) -> None:
         self._store = store
         self._door = Door(access)
+        self._tickets = Tickets(store.registry.secret("tickets"))
         client_ca = access.read_client_ca() if identity else None
         self._watch = Watch()
         check_address(listen)
@@ -81,8 +83,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             endpoints = []
             if prepared.request.spine_schema is None:
                 parts = project.parts(prepared)
+                bearer = self._bearer(context)
                 commands = [protocol.ReadCommand(prepared, part, parts) for part in range(parts)]
-                endpoints = [fl.FlightEndpoint(protocol.encode(c), []) for c in commands]
+                endpoints = [fl.FlightEndpoint(self._tickets.issue(*bearer, c), []) for c in commands]
             return fl.FlightInfo(
                 read_schema(prepared.schema_ipc),
                 descriptor,
@@ -95,7 +98,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
         with self._answering(context) as project:
-            command = _decode(ticket.ticket, protocol.ReadCommand)
+            command = self._tickets.take(*self._bearer(context), ticket.ticket)
             running = project.run(command.prepared, None, command.part, command.parts)
             batches = self._started(context, running)
             return fl.GeneratorStream(running.schema, _streaming(context, batches))
@@ -179,7 +182,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         headers = context.get_middleware(_HEADERS)
         with _told(headers.request_id):
             _check_protocol(headers.protocol)
-            yield self._store.project(headers.project, self._door.user(context.peer_identity()))
+            user, project = self._bearer(context)
+            yield self._store.project(project, user)
+
+    def _bearer(self, context: fl.ServerCallContext) -> tuple[str | None, str]:
+        """Who calls, and in which project."""
+        return self._door.user(context.peer_identity()), context.get_middleware(_HEADERS).project
 
     def _started(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
         """The batches, the first one made: an error before it is the answer to the call."""

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Who may do what, and what services of one store must know alike."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,4 +14,9 @@ def upgrade() -> None:
         sa.Column("user_name", sa.Text, primary_key=True),
         sa.Column("group_name", sa.Text, primary_key=True),
         sa.Column("definition", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "service_secret",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("value", sa.Text, nullable=False),
     )
