@@ -19,6 +19,8 @@ try:
         planes = fs.create_feature_group("planes", primary_key=["tailnum"])
         planes.insert([{"tailnum": "N14228", "seats": 149}])
         print("a service of headrace", fs.service_version)
+        for query in fs.queries.list():  # what it does now; fs.queries.cancel(query.id) stops one
+            print(query.kind, query.state, query.seconds)
 
     # Without a block, close it yourself.
     store: hr.FeatureStore = hr.connect(unix, project="flights")

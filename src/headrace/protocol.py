@@ -7,6 +7,7 @@ as an `ErrorBody` in the call's details. Every call names its protocol version i
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -39,6 +40,7 @@ _LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384
 """Rows in a record batch: batches of 8 to 32 thousand rows move fastest."""
 
+QueryState = Literal["waiting", "running", "paused"]
 InsertMode = Literal["upsert", "append", "overwrite"]
 Action = Literal[
     "hello",
@@ -67,6 +69,8 @@ Action = Literal[
     "list_grants",
     "add_grant",
     "remove_grant",
+    "list_queries",
+    "cancel_query",
 ]
 
 
@@ -192,6 +196,12 @@ class Backend(Protocol):
     def remove_grant(self, user: str, group: str | None) -> None:
         """Raises NotFound."""
 
+    def list_queries(self) -> list[QueryInfo]:
+        """What a service does in the project now, the oldest first; to who is no admin, their own."""
+
+    def cancel_query(self, query_id: str) -> None:
+        """Raises NotFound."""
+
     def close(self) -> None: ...
 
 
@@ -285,6 +295,29 @@ class RemoveGrant(msgspec.Struct, frozen=True, omit_defaults=True):
     group: str | None = None
 
 
+class QueryInfo(msgspec.Struct, frozen=True):
+    """What a service does for a caller now.
+
+    Args:
+        kind: "read", "insert" and the like.
+        state: "waiting" for its turn, "running", or "paused", while nobody takes its rows.
+        seconds: since it came.
+        rows: that were sent, or received.
+    """
+
+    id: str
+    user: str
+    kind: str
+    state: QueryState
+    started: dt.datetime
+    seconds: float
+    rows: int
+
+
+class CancelQuery(msgspec.Struct, frozen=True):
+    id: str
+
+
 class Nothing(msgspec.Struct, frozen=True):
     """Of actions that need not be told anything."""
 
@@ -324,7 +357,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
-know(RemoveGrant, Nothing)
+know(RemoveGrant, Nothing, QueryInfo, CancelQuery)
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
 know(
     Compact,

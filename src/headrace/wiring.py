@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from urllib.parse import urlsplit
@@ -11,11 +12,17 @@ from headrace.config import TLS, StoreConfig
 from headrace.errors import InvalidArgument, Unavailable
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
-from headrace.service.door import Access
+from headrace.service.admission import Admission
+from headrace.service.door import Access, Door
 from headrace.service.listening import is_of_this_machine
 from headrace.service.project import ProjectStore
+from headrace.service.queries import Queries
 from headrace.service.server import Server
 from headrace.service.store import Store
+
+_FEWEST = 4
+_WAITING_EACH = 8
+_PATIENCE_S = 30.0
 
 
 class Embedded(ProjectStore):
@@ -47,15 +54,24 @@ class Service:
         listen: addresses; see `headrace.service.server.Server`.
         tls: the server's certificate and key, for the `grpc+tls` addresses among them.
         access: how callers say who they are; by default nobody is asked, which is for this machine alone.
+        concurrency: queries that run at once, twice as many as processors by default. Others wait: eight for each of
+            these, for half a minute; more are Busy.
 
     Raises:
         InvalidArgument: an address would be open to other machines, or its callers could not say who they are.
     """
 
     def __init__(
-        self, config: StoreConfig, listen: Sequence[str], tls: TLS | None = None, access: Access | None = None
+        self,
+        config: StoreConfig,
+        listen: Sequence[str],
+        tls: TLS | None = None,
+        access: Access | None = None,
+        concurrency: int | None = None,
     ) -> None:
         self._access = access or Access()
+        running = concurrency or max(_FEWEST, 2 * (os.cpu_count() or 1))
+        self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S))
         if tls is not None and not any(_is_secure(uri) for uri in listen):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
@@ -101,7 +117,13 @@ class Service:
                 hint="write grpc+tls://host:port",
             )
         try:
-            return Server(self._store, uri, tls.read_identity() if secure and tls else None, self._access)
+            return Server(
+                self._store,
+                uri,
+                tls.read_identity() if secure and tls else None,
+                Door(self._access),
+                self._queries,
+            )
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
 

@@ -14,7 +14,9 @@ import pytest
 import headrace as hr
 from headrace import protocol
 from headrace.config import store_config
-from headrace.service.door import Access
+from headrace.service.admission import Admission
+from headrace.service.door import Access, Door
+from headrace.service.queries import Queries
 from headrace.service.server import Server
 from headrace.service.store import Store
 
@@ -30,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def server(store: Store) -> Iterator[Server]:
-    started = Server(store, "grpc://127.0.0.1:0", None, Access())
+    started = Server(store, "grpc://127.0.0.1:0", None, Door(Access()), Queries(Admission(4, 32, 30)))
     yield started
     started.shutdown()
 

@@ -17,12 +17,16 @@ COMMAND = ReadCommand(
     Prepared(request=ReadRequest(kind="query"), schema_ipc=b"", features=(), labels=(), snapshots={}), 1, 3
 )
 TICKETS = Tickets(b"k" * 32)
-TICKET = TICKETS.issue("anna", "default", COMMAND)
 
 
-def test_its_bearer_has_what_it_is_for() -> None:
-    assert TICKETS.take("anna", "default", TICKET) == COMMAND
-    assert Tickets(b"k" * 32).take("anna", "default", TICKET) == COMMAND
+@pytest.fixture(scope="module")
+def ticket() -> bytes:
+    return TICKETS.issue("anna", "default", COMMAND)
+
+
+def test_its_bearer_has_what_it_is_for(ticket: bytes) -> None:
+    assert TICKETS.take("anna", "default", ticket) == COMMAND
+    assert Tickets(b"k" * 32).take("anna", "default", ticket) == COMMAND
     assert TICKETS.take(None, "default", TICKETS.issue(None, "default", COMMAND)) == COMMAND
 
 
@@ -30,9 +34,9 @@ def test_its_bearer_has_what_it_is_for() -> None:
     ("user", "project"),
     [("ben", "default"), (None, "default"), ("", "default"), ("anna", "other"), ('anna","default', "")],
 )
-def test_others_have_not(user: str | None, project: str) -> None:
+def test_others_have_not(ticket: bytes, user: str | None, project: str) -> None:
     with pytest.raises(hr.Unauthenticated):
-        TICKETS.take(user, project, TICKET)
+        TICKETS.take(user, project, ticket)
 
 
 def test_nor_has_who_does_not_know_the_key() -> None:
@@ -42,19 +46,20 @@ def test_nor_has_who_does_not_know_the_key() -> None:
 
 def test_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
+    ticket = TICKETS.issue("anna", "default", COMMAND)
     monkeypatch.setattr(time, "time", lambda: now + 800)
-    assert TICKETS.take("anna", "default", TICKET) == COMMAND
+    assert TICKETS.take("anna", "default", ticket) == COMMAND
     monkeypatch.setattr(time, "time", lambda: now + 1_000)
     with pytest.raises(hr.Unauthenticated, match="expired"):
-        TICKETS.take("anna", "default", TICKET)
+        TICKETS.take("anna", "default", ticket)
 
 
 @given(st.data())
-def test_no_byte_of_it_can_be_changed(data: st.DataObject) -> None:
-    changed = bytearray(TICKET)
+def test_no_byte_of_it_can_be_changed(ticket: bytes, data: st.DataObject) -> None:
+    changed = bytearray(ticket)
     for _ in range(data.draw(st.integers(1, 4))):
-        changed[data.draw(st.integers(0, len(TICKET) - 1))] ^= data.draw(st.integers(1, 255))
-    cut = bytes(changed)[: data.draw(st.integers(0, len(TICKET)))] + data.draw(st.binary(max_size=8))
-    if cut != TICKET:
+        changed[data.draw(st.integers(0, len(ticket) - 1))] ^= data.draw(st.integers(1, 255))
+    cut = bytes(changed)[: data.draw(st.integers(0, len(ticket)))] + data.draw(st.binary(max_size=8))
+    if cut != ticket:
         with pytest.raises(hr.Unauthenticated):
             TICKETS.take("anna", "default", cut)

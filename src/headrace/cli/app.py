@@ -17,6 +17,7 @@ from headrace.cli import (
     feature_group,
     feature_view,
     grant,
+    queries,
     registry,
     serve,
     start,
@@ -52,6 +53,7 @@ app.add_typer(feature_group.app, name="fg")
 app.add_typer(feature_view.app, name="fv")
 app.add_typer(training_dataset.app, name="td")
 app.add_typer(grant.app, name="grant")
+app.add_typer(queries.app, name="queries")
 app.add_typer(registry.app, name="registry")
 
 

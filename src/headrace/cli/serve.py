@@ -69,6 +69,12 @@ def serve(
         str | None, typer.Option(help="What queries may hold in memory, such as 4GB.")
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of the query engine.", min=1)] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            help="Queries that run at once, twice as many as processors by default; others wait.", min=1
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Serve a store over Arrow Flight until interrupted.
@@ -90,7 +96,7 @@ def serve(
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
     access = Access(client_ca, user_pattern)
-    service = Service(config, listen, tls, access)
+    service = Service(config, listen, tls, access, concurrency)
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
     if json:
         print_json({"listening": service.listening, "open": access.is_open})

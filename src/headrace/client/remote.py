@@ -43,6 +43,7 @@ _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
 _GRANT, _GRANTS = Decoder(Grant), Decoder(list[Grant])
+_QUERIES = Decoder(list[protocol.QueryInfo])
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
 # What does not tell whether the service did what it was asked.
@@ -210,6 +211,12 @@ class RemoteBackend:
             return self._wire.table(prepared.tickets)
         except Unauthenticated:
             return self._wire.table(self._renewed(prepared))
+
+    def list_queries(self) -> list[protocol.QueryInfo]:
+        return self._wire.ask("list_queries", protocol.Nothing(), _QUERIES)
+
+    def cancel_query(self, query_id: str) -> None:
+        self._wire.ask("cancel_query", protocol.CancelQuery(query_id), _NOTHING)
 
     def _batches(self, prepared: Prepared) -> Generator[pa.RecordBatch, None, None]:
         tickets = prepared.tickets

@@ -26,6 +26,7 @@ from headrace.client.frame import Frame
 from headrace.client.grants import Grants
 from headrace.client.historical import historical_features
 from headrace.client.options import EngineName
+from headrace.client.queries import Queries
 from headrace.client.query import Query
 from headrace.client.result import Result, prepare
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
@@ -61,6 +62,11 @@ class FeatureStore:
     def grants(self) -> Grants:
         """Who may do what in the project."""
         return Grants(self._backend)
+
+    @property
+    def queries(self) -> Queries:
+        """What the service does now."""
+        return Queries(self._backend)
 
     def create_feature_group(
         self,

@@ -20,6 +20,12 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 
 
+class _Started(msgspec.Struct):
+    """The first line of a service, as far as it is wanted here."""
+
+    listening: list[str]
+
+
 @contextlib.contextmanager
 def running_service(root: Path) -> Iterator[str]:
     """Serve `root` on a free port of this machine and yield the URL; end the process however the block ends.
@@ -55,8 +61,7 @@ def _url(process: subprocess.Popen[bytes], log: Path) -> str:
         raise Unavailable(
             f"the service ended before it listened, with exit code {code}: {said}", hint=f"its log is {log}"
         )
-    listening = msgspec.json.decode(line, type=dict[str, list[str]])["listening"]
-    return listening[0]
+    return msgspec.json.decode(line, type=_Started).listening[0]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -46,7 +46,7 @@ class Door:
     """Tells the users of calls by what `access` says."""
 
     def __init__(self, access: Access) -> None:
-        self._access = access
+        self.access = access
         self._pattern = None if access.user_pattern is None else _compiled(access.user_pattern)
 
     def user(self, peer: bytes) -> str | None:
@@ -58,7 +58,7 @@ class Door:
         Raises:
             Unauthenticated: nobody is named.
         """
-        if self._access.is_open:
+        if self.access.is_open:
             return None
         name = peer.decode("utf-8", "replace")
         if not name:

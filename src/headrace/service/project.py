@@ -33,10 +33,10 @@ from headrace.model.name import check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
-from headrace.model.right import OWNER, Grant, Rights
+from headrace.model.right import OWNER, Grant, Rights, is_enough
 from headrace.model.search import mentions, told_texts
 from headrace.model.write_key import adding, deleting, inserting, restoring
-from headrace.protocol import InsertMode
+from headrace.protocol import InsertMode, QueryInfo
 from headrace.service.adoption import adopted, check_fits
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
@@ -261,6 +261,17 @@ class ProjectStore:
 
     def remove_grant(self, user: str, group: str | None) -> None:
         self._definitions.remove_grant(user, group)
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the caller may see and stop what others have it do."""
+        return is_enough(self._definitions.rights.role, "admin")
+
+    def list_queries(self) -> list[QueryInfo]:
+        return []
+
+    def cancel_query(self, query_id: str) -> None:
+        raise NotFound(f"there is no query {query_id!r}: only a service keeps a list of them")
 
     def close(self) -> None:
         """The store is closed by who opened it."""

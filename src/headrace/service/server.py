@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -18,15 +19,17 @@ from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
 from headrace.model.right import Grant
-from headrace.service.door import Access, Door
+from headrace.service.door import Door
 from headrace.service.listening import check_address, refusal
 from headrace.service.project import ProjectStore, Rows
+from headrace.service.queries import Queries, Query
 from headrace.service.store import Store
 from headrace.service.tickets import Tickets
 from headrace.service.watch import Watch
 
 _log = logging.getLogger("headrace.service")
 _HEADERS = "headrace"
+_LET_GO_S = 1.0
 
 
 class Server(fl.FlightServerBase):  # type: ignore[misc]
@@ -35,19 +38,21 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     Args:
         listen: `grpc://host:port`, `grpc+tls://host:port` or `grpc+unix:///path`; port 0 is any free one.
         identity: certificate chain and private key of the server, for `grpc+tls`.
-        access: how callers say who they are.
+        door: knows who calls.
+        queries: the work under way, at whichever address it was asked for.
 
     Raises:
         Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
     """
 
     def __init__(
-        self, store: Store, listen: str, identity: tuple[bytes, bytes] | None, access: Access
+        self, store: Store, listen: str, identity: tuple[bytes, bytes] | None, door: Door, queries: Queries
     ) -> None:
         self._store = store
-        self._door = Door(access)
+        self._door = door
+        self._queries = queries
         self._tickets = Tickets(store.registry.secret("tickets"))
-        client_ca = access.read_client_ca() if identity else None
+        client_ca = door.access.read_client_ca() if identity else None
         self._watch = Watch()
         check_address(listen)
         try:
@@ -67,9 +72,22 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             handler = _ACTIONS.get(action.type)
             if handler is None:
                 raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
-            kind, run = handler
-            answer = run(project, _decode(action.body.to_pybytes(), kind))
-            return iter([protocol.encode(answer)])
+            kind, _ = handler
+            body = _decode(action.body.to_pybytes(), kind)
+            return iter([protocol.encode(self._acted(context, project, action.type, body))])
+
+    def _acted(self, context: fl.ServerCallContext, project: ProjectStore, action: str, body: Any) -> object:
+        if action in _WORK:
+            with contextlib.closing(self._query(context, action)):
+                return _ACTIONS[action][1](project, body)
+        bearer, everyone = self._bearer(context), project.is_admin
+        match action:
+            case "list_queries":
+                return self._queries.list(*bearer, all_users=everyone)
+            case "cancel_query":
+                self._queries.cancel(*bearer, body.id, all_users=everyone)
+                return None
+        return _ACTIONS[action][1](project, body)
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
         with self._answering(context):
@@ -99,8 +117,13 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
         with self._answering(context) as project:
             command = self._tickets.take(*self._bearer(context), ticket.ticket)
-            running = project.run(command.prepared, None, command.part, command.parts)
-            batches = self._started(context, running)
+            query = self._query(context, "read")
+            try:
+                running = project.run(command.prepared, None, command.part, command.parts)
+                batches = self._started(context, running, query)
+            except BaseException:
+                query.close()
+                raise
             return fl.GeneratorStream(running.schema, _streaming(context, batches))
 
     def do_exchange(
@@ -121,11 +144,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                             chunk.data.validate(full=True)
                             spool.add(chunk.data)
                     schema = reader.schema
-                running = project.run(command.prepared, spool.table(schema))
-                batches = self._started(context, running)
-                writer.begin(running.schema)
-                for batch in batches:
-                    writer.write_batch(batch)
+                with contextlib.closing(self._query(context, "read")) as query:
+                    running = project.run(command.prepared, spool.table(schema))
+                    batches = self._started(context, running, query)
+                    writer.begin(running.schema)
+                    for batch in batches:
+                        writer.write_batch(batch)
             finally:
                 spool.close()
 
@@ -140,14 +164,17 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             command = _decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
             with _arrow("the rows' schema"):
                 _check_text(reader.schema)
-                rows = pa.RecordBatchReader.from_batches(reader.schema, _received(reader))
+                schema = reader.schema
             done: object
-            if isinstance(command, protocol.DatasetCommand):
-                done = self._make_dataset(context, project, command.asked, rows)
-            else:
-                done = project.insert(
-                    command.ref, rows, command.mode, command.condition, command.idempotency_key
-                )
+            kind = "training dataset" if isinstance(command, protocol.DatasetCommand) else "insert"
+            with contextlib.closing(self._query(context, kind)) as query:
+                rows = pa.RecordBatchReader.from_batches(schema, _received(reader, query))
+                if isinstance(command, protocol.DatasetCommand):
+                    done = self._make_dataset(context, project, command.asked, rows, query)
+                else:
+                    done = project.insert(
+                        command.ref, rows, command.mode, command.condition, command.idempotency_key
+                    )
             try:
                 writer.write(pa.py_buffer(protocol.encode(done)))
             except OSError as error:  # nobody waits for the answer, and whoever asks again gets it
@@ -159,6 +186,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         project: ProjectStore,
         asked: DatasetDefinition,
         rows: pa.RecordBatchReader,
+        query: Query,
     ) -> DatasetDefinition:
         """Stopped if the caller goes away: nobody would know of the dataset."""
         spool = self._store.storage.work.spool()
@@ -169,6 +197,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     batch.validate(full=True)
                 spool.add(batch)
             spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
+            query.stops(writing.cancel)
             with self._watch.over(context.is_cancelled, writing.cancel):
                 return project.make_dataset(writing, spine)
         finally:
@@ -189,28 +218,54 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         """Who calls, and in which project."""
         return self._door.user(context.peer_identity()), context.get_middleware(_HEADERS).project
 
-    def _started(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
-        """The batches, the first one made: an error before it is the answer to the call."""
-        batches = self._watched(context, running)
-        first = next(batches, None)
-        return batches if first is None else _chain(first, batches)
+    def _query(self, context: fl.ServerCallContext, kind: str) -> Query:
+        """Waits for the caller's turn. To be closed."""
+        return self._queries.start(*self._bearer(context), kind, context.is_cancelled)
 
-    def _watched(self, context: fl.ServerCallContext, running: Rows) -> Iterator[pa.RecordBatch]:
+    def _started(
+        self, context: fl.ServerCallContext, running: Rows, query: Query
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches, the first one made: an error before it is the answer to the call."""
+        batches = self._watched(context, running, query)
+        first = next(batches, None)
+        return batches if first is None else _chain(first, batches, query)
+
+    def _watched(
+        self, context: fl.ServerCallContext, running: Rows, query: Query
+    ) -> Generator[pa.RecordBatch, None, None]:
         """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone."""
-        with contextlib.closing(running.batches()) as batches:
+        batches, making = running.batches(), threading.Lock()
+
+        def stop() -> None:
+            running.cancel()
+            # While its rows are taken by nobody, nothing else would let go of what it holds.
+            if making.acquire(timeout=_LET_GO_S):
+                batches.close()
+                query.close()
+                making.release()
+
+        with contextlib.closing(query), contextlib.closing(batches):
+            query.stops(stop)
             while True:
-                with self._watch.over(context.is_cancelled, running.cancel):
+                with making, self._watch.over(context.is_cancelled, running.cancel):
                     batch = next(batches, None)
                 if batch is None:
                     return
-                yield batch
+                with query.still(batch.num_rows):
+                    yield batch
 
 
-def _received(reader: fl.MetadataRecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _received(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
     rows, told = 0, b""
-    for chunk in _chunks(reader):
+    chunks = _chunks(reader)
+    while True:
+        with query.still():
+            chunk = next(chunks, None)
+        if chunk is None:
+            break
         if chunk.data is not None and chunk.data.num_rows:
             rows += chunk.data.num_rows
+            query.rows = rows
             yield chunk.data
         if chunk.app_metadata is not None:
             told = chunk.app_metadata.to_pybytes()
@@ -224,9 +279,10 @@ def _chunks(reader: fl.MetadataRecordBatchReader) -> Iterator[fl.FlightStreamChu
         yield from reader
 
 
-def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
+    query.check_cancelled()  # then what has come is not all
 
 
 def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -329,6 +385,9 @@ def _add_features(store: ProjectStore, body: protocol.AddFeatures) -> object:
 
 _body = protocol.GroupBody.of
 
+_WORK = ("delete_rows", "add_features", "restore", "compact", "vacuum")
+"""Actions that wait for a turn."""
+
 _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "hello": (protocol.Hello, _hello),
     "create_group": (protocol.GroupBody, _create_group),
@@ -359,4 +418,6 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "list_grants": (protocol.Nothing, lambda s, b: s.list_grants()),
     "add_grant": (Grant, lambda s, b: s.add_grant(b)),
     "remove_grant": (protocol.RemoveGrant, lambda s, b: s.remove_grant(b.user, b.group)),
+    "list_queries": (protocol.Nothing, lambda s, b: s.list_queries()),
+    "cancel_query": (protocol.CancelQuery, lambda s, b: s.cancel_query(b.id)),
 }
