@@ -75,6 +75,11 @@ __all__ = [
 _LONGEST = 2_000
 
 
+def _text(given: str) -> str:
+    """What can be sent and printed: names of files may hold bytes that are no text."""
+    return given.encode("utf-8", "backslashreplace").decode()
+
+
 class HeadraceError(Exception):
     """Root of the tree.
 
@@ -97,12 +102,13 @@ class HeadraceError(Exception):
         details: Mapping[str, Any] | None = None,
         request_id: str | None = None,
     ) -> None:
+        message = _text(message)
         if len(message) > _LONGEST:
             message = message[: _LONGEST - 1] + "…"
         super().__init__(message)
         self.message = message
-        self.hint = hint
-        self.details = dict(details or {})
+        self.hint = None if hint is None else _text(hint)
+        self.details = {key: _text(v) if isinstance(v, str) else v for key, v in (details or {}).items()}
         self.request_id = request_id
 
     def __str__(self) -> str:

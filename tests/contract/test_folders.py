@@ -284,6 +284,16 @@ class TestRefused:
         with pytest.raises(hr.NotFound, match=rf"\.{kind}"):
             register(store, tmp_path / "empty", kind)
 
+    def test_a_pipe(self, store, tmp_path, kind):
+        os.mkfifo(tmp_path / f"pipe.{kind}")
+        with pytest.raises(hr.HeadraceError):
+            register(store, tmp_path / f"pipe.{kind}", kind)
+
+    def test_partitions_that_are_no_text(self, store, tmp_path, kind):
+        write(kind, flights(0), tmp_path / "theirs" / "p=%FF" / f"a.{kind}")
+        with pytest.raises(hr.SchemaMismatch, match="p=%FF"):
+            register(store, tmp_path / "theirs", kind)
+
     def test_other_tables(self, store, tmp_path, kind):
         write(kind, flights(0), tmp_path / "theirs" / f"a.{kind}")
         part = tmp_path / "theirs" / "day=2026-01-02" / f"b.{kind}"
@@ -382,6 +392,36 @@ class TestCsv:
         assert [row["n"] for row in found] == [*long, "1.5"]
         assert [row["big"] for row in found] == [0, 1e20, 2e20, 3e20]
         assert [row["f"] for row in found] == [0.5, 1.5, 2.5, 3.5]
+
+    def test_whole_numbers_that_would_be_rounded_are_refused(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "id,v\n1,9007199254740993\n", "id,v\n2,1.5\n")
+        group = register(store, path, "csv")
+        with pytest.raises(hr.BadData, match=r"0\.csv: column 'v' holds 9007199254740993"):
+            group.read().to_arrow()
+        assert sorted(values(group.read(["id"]), "id")) == [1, 2]
+        (path / "0.csv").write_text("id,v\n1,9007199254740992\n3,5\n")
+        assert sorted(values(group.read(), "v")) == [1.5, 5, 2.0**53]
+
+    @pytest.mark.parametrize("asked", [["id"], ["n"], ["id", "n"], ["name"], None])
+    def test_an_open_quote_swallows_nothing_whatever_is_asked_for(self, store, tmp_path, asked):
+        path = self.write(tmp_path / "theirs", 'id,name,n\n1,"abc,1\n2,x,2\n3,"y",3\n4,z,4\n')
+        group = register(store, path, "csv")
+        with pytest.raises(hr.BadData, match=r"0\.csv, line 2"):
+            group.read(asked).to_arrow()
+
+    def test_a_header_that_is_no_text(self, store, tmp_path):
+        (tmp_path / "theirs").mkdir()
+        (tmp_path / "theirs" / "a.csv").write_bytes("id,é\n1,2\n".encode("latin1"))
+        with pytest.raises(hr.CorruptTable, match=r"a\.csv"):
+            register(store, tmp_path / "theirs", "csv")
+
+    def test_a_file_whose_name_is_no_text(self, store, tmp_path):
+        (tmp_path / "theirs").mkdir()
+        Path(os.fsdecode(os.fsencode(tmp_path / "theirs") + b"/a\xff.csv")).write_text("id\n1\n")
+        with pytest.raises(hr.HeadraceError) as caught:
+            register(store, tmp_path / "theirs", "csv").read().to_arrow()
+        assert caught.value.code in ("CORRUPT_TABLE", "INVALID_NAME", "INVALID_ARGUMENT")
+        str(caught.value).encode()
 
     @pytest.mark.parametrize(
         "kind", [pa.list_(pa.int64()), pa.struct({"a": pa.int64()}), pa.map_(pa.string(), pa.int64())]

@@ -244,15 +244,19 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 query.close()
                 making.release()
 
-        with contextlib.closing(query), contextlib.closing(batches):
-            query.stops(stop)
-            while True:
-                with making, self._watch.over(context.is_cancelled, running.cancel):
-                    batch = next(batches, None)
-                if batch is None:
-                    return
-                with query.still(batch.num_rows):
-                    yield batch
+        with contextlib.closing(query):
+            try:
+                query.stops(stop)
+                while True:
+                    with making, self._watch.over(context.is_cancelled, running.cancel):
+                        batch = next(batches, None)
+                    if batch is None:
+                        return
+                    with query.still(batch.num_rows):
+                        yield batch
+            finally:
+                with making:  # who stops it may be at that just now
+                    batches.close()
 
 
 def _received(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:

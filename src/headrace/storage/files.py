@@ -102,7 +102,12 @@ class LocalFiles:
             found = os.stat(path)
         except FileNotFoundError:
             return None
-        return None if stat.S_ISDIR(found.st_mode) else Fact(found.st_size, (found.st_ino, found.st_mtime_ns))
+        # A pipe would have its reader wait, and a device never ends.
+        return (
+            None
+            if not stat.S_ISREG(found.st_mode)
+            else Fact(found.st_size, (found.st_ino, found.st_mtime_ns))
+        )
 
     def names(self, folder: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError):

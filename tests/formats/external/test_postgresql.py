@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
+import signal
 import socket
 import threading
 import time
@@ -11,7 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psutil
 import psycopg
@@ -140,6 +142,43 @@ def test_arrays_of_several_dimensions_are_not_made_one(store, execute) -> None:
         group.read().to_arrow()
 
 
+@pytest.mark.parametrize("how", ["uri", "environment"])
+def test_text_in_whatever_encoding_the_client_is_set_to(
+    store, execute, monkeypatch, how, postgres_database
+) -> None:
+    execute("CREATE TABLE t (id int, s text); INSERT INTO t VALUES (1, 'é'), (2, 'Ã©')")
+    if how == "uri":
+        sign = "&" if "?" in postgres_database else "?"
+        monkeypatch.setenv("THEIRS", f"{postgres_database}{sign}client_encoding=LATIN1")
+    else:
+        monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    group = create(store)
+    assert group.read().to_arrow().sort_by("id")["s"].to_pylist() == ["é", "Ã©"]
+    assert group.read(["id"], group["s"] == "é").to_arrow()["id"].to_pylist() == [1]
+
+
+def test_bytes_that_are_no_text(store, execute, postgres_database, monkeypatch) -> None:
+    execute("DROP DATABASE IF EXISTS bytes_alone")
+    execute("CREATE DATABASE bytes_alone ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    parts = urlsplit(postgres_database)
+    url = parts._replace(path="/bytes_alone").geturl()
+    try:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (id int, s text, a text[])")
+            connection.execute("INSERT INTO t VALUES (1, 'a', '{b}')")
+            monkeypatch.setenv("THEIRS", url)
+            group = create(store)
+            assert group.read(["s", "a"]).to_arrow().to_pylist() == [{"s": "a", "a": ["b"]}]
+            text = "convert_from('\\xff41'::bytea, 'SQL_ASCII')"
+            connection.execute(f"INSERT INTO t VALUES (2, {text}, ARRAY[{text}])")
+        for column in ("s", "a"):
+            with pytest.raises(hr.BadData, match="feature group g"):
+                group.read([column]).to_arrow()
+    finally:
+        store.close()
+        execute("DROP DATABASE bytes_alone WITH (FORCE)")
+
+
 class TestUnique:
     """What PostgreSQL promises needs not be looked for in the rows."""
 
@@ -235,6 +274,9 @@ class TestRefused:
             ("host=127.0.0.1 password=hush", hr.InvalidArgument),
             ("postgresql://me:hush@127.0.0.1:1/db?nonsense=hush", hr.Unavailable),
             ("  ", hr.InvalidArgument),
+            ("postgresql://me:hush@127.0.0.1,127.0.0.1/db?port=1,2", hr.Unavailable),
+            ("postgresql://me:hush@127.0.0.1:1,127.0.0.1:2/db", hr.Unavailable),
+            ("postgresql://me:hush@127.0.0.1/db?port=one", hr.HeadraceError),
         ],
     )
     def test_uris(self, store, monkeypatch, uri, kind) -> None:
@@ -324,6 +366,41 @@ class TestGoneAway:
         reading.join(10)
         assert time.monotonic() - start < 2
         assert [type(failure) for failure in failures] == [hr.Cancelled]
+
+    def test_a_store_closes_beside_one_that_has_fallen_silent(
+        self, store, rows, execute, postgres_url
+    ) -> None:
+        batches = rows.read().to_reader()
+        batches.read_next_batch()
+        [[reading]] = execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+            "AND state = 'active'"
+        )
+        folder = Path(postgres_url.partition("host=")[2])
+        silent = [int((folder / "data" / "postmaster.pid").read_text().split()[0]), reading]
+        ended: list[BaseException] = []
+
+        def read() -> None:
+            try:
+                batches.read_all()
+            except HeadraceError as error:
+                ended.append(error)
+
+        waiting = threading.Thread(target=read)
+        for pid in silent:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            waiting.start()
+            time.sleep(0.5)
+            start = time.monotonic()
+            store.close()
+            took = time.monotonic() - start
+        finally:
+            for pid in silent:
+                os.kill(pid, signal.SIGCONT)
+        waiting.join(10)
+        assert took < 10
+        assert [type(error) for error in ended] == [hr.Cancelled]
 
     def test_memory_is_bounded(self, rows) -> None:
         process = psutil.Process()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -78,6 +79,11 @@ class Database(ABC):
             fitting = values if values.type == column.kind else values.cast(column.kind)
         except pa.ArrowException as error:
             raise self.bad(column, str(error)) from None
+        if pa.types.is_string(fitting.type) or pa.types.is_list(fitting.type):
+            try:
+                fitting.validate(full=True)
+            except pa.ArrowException:
+                raise self.bad(column, "bytes that are no UTF-8") from None
         times = fitting.flatten() if pa.types.is_list(fitting.type) else fitting
         if pa.types.is_timestamp(times.type) or pa.types.is_date(times.type):
             ends = pc.min_max(times.cast(_NUMBERS[times.type.bit_width])).as_py()
@@ -181,8 +187,8 @@ class Fetch:
         self._cancelled = True
         cursor = self._cursor
         if cursor is not None:
-            with contextlib.suppress(Exception):  # it may end meanwhile
-                cursor.adbc_cancel()
+            # A driver asks the database to stop, and waits for one that has fallen silent.
+            threading.Thread(target=_cancel, args=[cursor], daemon=True).start()
 
     def _check(self, schema: pa.Schema) -> None:
         """Raises Conflict where the columns are others than when the read was prepared."""
@@ -199,3 +205,8 @@ class Fetch:
             for column, values in zip(self._columns, batch.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _cancel(cursor: Cursor) -> None:
+    with contextlib.suppress(Exception):  # it may end meanwhile
+        cursor.adbc_cancel()

@@ -81,6 +81,8 @@ class PostgreSQL(Database):
             raise
         with contextlib.closing(connection.cursor()) as cursor:
             cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+            # The driver takes all text for UTF-8, whatever the URI or the environment asks for.
+            cursor.execute("SET client_encoding TO 'UTF8'")
         connection.commit()
         return connection
 
@@ -130,7 +132,7 @@ class PostgreSQL(Database):
 def _is_uri(uri: str) -> bool:
     try:
         parts = urlsplit(uri)
-        return parts.scheme in _SCHEMES and parts.port != 0
+        return parts.scheme in _SCHEMES and ("," in parts.netloc or parts.port != 0)  # of several hosts
     except ValueError:  # its port is no number, or its brackets do not fit
         return False
 
@@ -154,11 +156,12 @@ def _answers(uri: str) -> bool:
     """
     parts = urlsplit(uri)
     options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-    host = unquote(options.get("host", parts.hostname or "localhost")).split(",")[0]
-    port = int(options.get("port", parts.port or 5432))
+    hosts, ports = options.get("host", parts.hostname or "localhost"), options.get("port")
+    host = unquote(hosts).split(",")[0]
     asked = {"user": unquote(parts.username or ""), "database": unquote(parts.path.strip("/")) or "postgres"}
     body = b"".join(f"{key}\0{value}\0".encode() for key, value in asked.items() if value) + b"\0"
     try:
+        port = int(ports.split(",")[0]) if ports else parts.port or 5432
         with _reached(host, port) as found:
             found.sendall(struct.pack("!ii", len(body) + 8, _STARTUP) + body)
             reply = found.recv(4096)

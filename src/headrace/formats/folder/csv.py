@@ -43,17 +43,15 @@ class CsvFiles:
                 return pa.BufferReader(sample + b"\n") if _is_names_alone(sample) else _source(files, path)
 
             with opened() as source, _reader(source, separator, {}, None) as reader:
-                found, large = reader.schema, _large(reader)
+                found = reader.schema
+                large = _large(reader.read_next_batch()) if pa.float64() in found.types else []
             if large:
                 texts = dict.fromkeys(large, pa.string())
                 with opened() as source, _reader(source, separator, texts, large) as reader:
                     block = reader.read_next_batch()
                 large = [n for n in large if pc.any(pc.match_substring_regex(block[n], _LONG)).as_py()]
-        return Described(
-            normal_schema(
-                pa.schema([(f.name, pa.string() if f.name in large else _kind(f.type)) for f in found])
-            )
-        )
+            fields = [(f.name, pa.string() if f.name in large else _kind(f.type)) for f in found]
+            return Described(normal_schema(pa.schema(fields)))
 
     def holds(self, kind: pa.DataType) -> bool:
         return not pa.types.is_nested(kind)
@@ -77,16 +75,22 @@ class CsvFiles:
             sample = _sample(files, path)
             if _is_names_alone(sample):
                 return
-            separator, names = _separator(sample), schema.names or [*types][:1]
+            separator = _separator(sample)
+            # Of the columns that are not asked for nothing is wanted but whether a quote in them is left open.
             told = {
-                name: pa.string() if pa.types.is_timestamp(kind) else kind for name, kind in types.items()
+                name: _read_as(kind) if name in schema.names else pa.binary() for name, kind in types.items()
             }
-            with _source(files, path) as source, _reader(source, separator, told, names) as reader:
+            exact: set[str] = set()
+            with _source(files, path) as source, _reader(source, separator, told, [*told]) as reader:
                 for batch in reader:
-                    texts = (column for column in batch.columns if pa.types.is_string(column.type))
+                    texts = (column for column in batch.columns if _is_text(column.type))
                     if not sound and any(map(is_broken, texts)):
                         check_quotes(path, lambda: _source(files, path), separator)
                         sound = True
+                    for name in _large(batch.select(schema.names)):
+                        if name not in exact:
+                            _check_digits(files, path, separator, name)
+                            exact.add(name)
                     yield _typed(batch.select(schema.names), schema)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             check_quotes(path, lambda: _source(files, path), separator)
@@ -117,18 +121,40 @@ def _is_names_alone(sample: bytes) -> bool:
     return len(sample) < _SAMPLE_BYTES and len(sample.strip(b"\r\n").splitlines()) <= 1
 
 
-def _large(reader: pa.csv.CSVStreamingReader) -> list[str]:
-    """Columns that are taken for doubles, with values that may be whole numbers of more digits than those have."""
-    names = [field.name for field in reader.schema if pa.types.is_float64(field.type)]
-    if not names:
-        return []
-    batch = reader.read_next_batch()
+def _large(batch: pa.RecordBatch) -> list[str]:
+    """Columns of doubles with values that may be whole numbers of more digits than those have."""
     return [
-        name
-        for name in names
-        if batch.schema.names.count(name) == 1
-        and pc.any(pc.greater_equal(pc.abs(batch[name]), 10.0**_MOST_DIGITS)).as_py()
+        field.name
+        for field in batch.schema
+        if pa.types.is_float64(field.type)
+        and batch.schema.names.count(field.name) == 1
+        and pc.any(pc.greater_equal(pc.abs(batch[field.name]), 10.0**_MOST_DIGITS)).as_py()
     ]
+
+
+def _check_digits(files: Files, path: str, separator: str, name: str) -> None:
+    """Raises BadData if a whole number in a column of doubles is none that a double can be: it takes a pass."""
+    texts = {name: pa.string()}
+    with _source(files, path) as source, _reader(source, separator, texts, [name]) as reader:
+        for batch in reader:
+            found = batch.column(0).filter(pc.match_substring_regex(batch.column(0), _LONG))
+            for text in found.drop_null().unique().to_pylist():
+                if int(float(text)) != int(text):
+                    raise BadData(
+                        f"{path}: column {name!r} holds {text}, and other numbers with fractions: as doubles some "
+                        "would lose digits",
+                        hint="register the files with a type for the column, such as text or a decimal: schema= in "
+                        "Python, --type in the command line",
+                        details={"file": path, "column": name},
+                    )
+
+
+def _read_as(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.binary())
 
 
 def _separator(sample: bytes) -> str:

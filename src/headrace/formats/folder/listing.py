@@ -98,7 +98,13 @@ def partitions(table: Folder, files: Sequence[Listed]) -> dict[str, list[str | N
 
 def _told(path: str) -> dict[str, str | None]:
     parts = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
-    return {unquote(name): None if value in _NULLS else unquote(value) for name, _, value in parts}
+    try:
+        return {
+            unquote(name, errors="strict"): None if value in _NULLS else unquote(value, errors="strict")
+            for name, _, value in parts
+        }
+    except UnicodeDecodeError as error:
+        raise SchemaMismatch(f"{path}: a folder's name is no text once its % are decoded: {error}") from None
 
 
 def typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
