@@ -14,8 +14,8 @@ import pytest
 import headrace as hr
 from headrace import protocol
 from headrace.config import store_config
+from headrace.service.actions import ACTIONS
 from headrace.service.door import Access
-from headrace.service.server import _ACTIONS
 from headrace.wiring import Service
 from service.certificates import Authority
 
@@ -350,7 +350,7 @@ def test_every_action_asks_who_calls(serve, authority, clients) -> None:
         reader.read_chunk()
 
     calls = [
-        *(lambda name=name: list(client.do_action(fl.Action(name, b"{}"), options)) for name in _ACTIONS),
+        *(lambda name=name: list(client.do_action(fl.Action(name, b"{}"), options)) for name in ACTIONS),
         lambda: list(client.list_actions(options)),
         lambda: client.get_flight_info(descriptor, options),
         lambda: client.do_get(fl.Ticket(b"{}"), options).read_all(),

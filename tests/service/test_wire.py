@@ -47,7 +47,7 @@ from headrace import protocol
 from headrace.errors import InvalidArgument
 from headrace.model.definition import ViewDefinition
 from headrace.model.request import ReadRequest
-from headrace.service.server import _decode
+from headrace.service.received import decode as read
 
 query = {"source": {"group": "a@v1"}, "steps": [{"step": "join", "right": {"source": {"group": "b@v1"}}}]}
 request = {"kind": "query", "query": query, "point_in_time": {"limit": 1}}
@@ -64,7 +64,7 @@ def decode(kind, body):
     start.wait()
     for _ in range(20):
         try:
-            _decode(body, kind)
+            read(body, kind)
         except InvalidArgument:
             pass
 
@@ -196,9 +196,9 @@ def test_another_protocol(wire: Wire, version: str | None) -> None:
     for call in (
         lambda: wire.act("hello", {"protocol": 2, "version": "9"}),
         lambda: wire.info(command(b"from the future")),
-        lambda: wire.get(b"from the future"),
         lambda: wire.put(command(b"from the future")),
         lambda: wire.exchange(command(b"from the future")),
+        *([lambda: wire.get(b"from the future")] if version else []),  # clients of others may
     ):
         error = refused(call)
         assert type(error) is hr.Unsupported
@@ -226,6 +226,8 @@ def test_a_project_that_is_none(wire: Wire) -> None:
 @pytest.mark.parametrize("body", [*GARBAGE[:4], DEEP], ids=range(5))
 def test_bodies_that_are_none(wire: Wire, body: bytes) -> None:
     for action in wire.client.list_actions(wire.options):
+        if action.type == "CloseSession":  # which has nothing to say
+            continue
         error = refused(wire.act, action.type, body)
         assert type(error) is hr.InvalidArgument
         assert "request" in error.message

@@ -35,6 +35,7 @@ from headrace.model.definition import write_schema
 from headrace.model.duration import Duration
 from headrace.model.external import ExternalSource, check_source
 from headrace.model.name import check_name, check_tags
+from headrace.model.parameters import to_parameters
 from headrace.model.request import ReadRequest
 from headrace.model.text import check_text
 from headrace.protocol import Backend
@@ -437,15 +438,22 @@ class FeatureStore:
             engine,
         )
 
-    def sql(self, query: str) -> Result:
-        """The rows of a query in DuckDB's SQL over the project's feature groups: `flights`, or `"flights@v1"`.
+    def sql(self, query: str, params: Sequence[object] | Mapping[str, object] | None = None) -> Result:
+        """The rows of a query in DuckDB's SQL over feature groups and views: `flights`, or `shop."orders@v1"`.
 
-        It may read groups and compute; files, settings, the clock and the network it does not reach.
+        `AT (VERSION => 12)` after a group is an older snapshot, `AT (TIMESTAMP => '2026-11-02')` also one of a view,
+        whose rows are those of its training data. It may read these and compute; files, settings, the clock and the
+        network it does not reach.
+
+        Args:
+            params: values for the `?` of the query, in their order, or for its `$name`, by name.
 
         Raises:
-            SqlRejected: what has no place in a query. NotFound: a table is no feature group.
+            SqlRejected: what has no place in a query. NotFound: a table is no feature group or view.
+            InvalidArgument: parameters that the query has not, or that are no values.
         """
-        return prepare(self._backend, ReadRequest(kind="query", sql=check_text("query", query)), None)
+        request = ReadRequest(kind="query", sql=check_text("query", query), parameters=to_parameters(params))
+        return prepare(self._backend, request, None)
 
     def close(self) -> None:
         """Let go of the store; results not yet run can no longer be."""

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 import msgspec
@@ -26,7 +26,7 @@ from headrace.errors import (
     Unsupported,
 )
 from headrace.formats.base import Snapshot
-from headrace.formats.streamed import Batches, StreamedSnapshot
+from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.expression import Condition
 
 if TYPE_CHECKING:
@@ -211,13 +211,20 @@ class Engine:
         return [session for session in found if session is not None]
 
 
+class Stoppable(Protocol):
+    """What a statement gets its rows from."""
+
+    def cancel(self) -> None:
+        """Stop; from any thread."""
+
+
 class Session:
     """One connection: temporary tables and registered Arrow data are its own, and go with it."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._held: duckdb.DuckDBPyConnection | None = connection
         self._reader: pa.RecordBatchReader | None = None
-        self._streamed: list[Batches | StreamedRows] = []
+        self._streamed: list[Stoppable] = []
         self._lock = threading.Lock()
 
     def register(self, name: str, data: pa.Table | pa.RecordBatchReader | StreamedRows) -> None:
@@ -243,7 +250,7 @@ class Session:
         self.also_cancel(rows)
         return name
 
-    def also_cancel(self, rows: Batches | StreamedRows) -> None:
+    def also_cancel(self, rows: Stoppable) -> None:
         """What is to be stopped when the session is."""
         self._streamed.append(rows)
 

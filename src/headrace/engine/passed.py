@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterable, Iterator
 
 import msgspec
+import pyarrow as pa
 
 from headrace.errors import HeadraceError, error_types
 
@@ -24,6 +26,14 @@ def packed(error: HeadraceError) -> str:
     """A text that says all of the error."""
     told = msgspec.json.encode((error.code, error.message, error.hint))
     return f"<<headrace {told.hex()}>>"
+
+
+def passed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows for DuckDB to scan, which keeps of an error what it says, alone: so it says all of it."""
+    try:
+        yield from batches
+    except HeadraceError as error:
+        raise OSError(packed(error)) from None
 
 
 def unpacked(text: str) -> HeadraceError | KeyboardInterrupt | None:

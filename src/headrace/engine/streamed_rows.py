@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from headrace.engine.passed import packed
-from headrace.errors import HeadraceError
+from headrace.engine.passed import passed
 from headrace.formats.streamed import Batches, StreamedSnapshot
 from headrace.model.expression import Condition
 
@@ -45,7 +44,7 @@ class StreamedRows(ds.Dataset):  # type: ignore[misc]
         ]
         batches = self._snapshot.batches(wanted, self._conditions, self._files)
         self._open.append(batches)
-        rows = pa.RecordBatchReader.from_batches(batches.schema, _passed(batches))
+        rows = pa.RecordBatchReader.from_batches(batches.schema, passed(batches))
         if filter is None and batches.schema.names == names:
             return _Whole(rows)
         return ds.Scanner.from_batches(rows, columns=names, filter=filter, batch_readahead=1)
@@ -64,11 +63,3 @@ class _Whole:
 
     def to_reader(self) -> pa.RecordBatchReader:
         return self._rows
-
-
-def _passed(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """DuckDB keeps of an error what it says, alone: so it says all of it."""
-    try:
-        yield from batches
-    except HeadraceError as error:
-        raise OSError(packed(error)) from None

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from headrace.errors import InvalidArgument
+from headrace.model.expression import Value
 from headrace.model.query import Instant, Int64, Query
 from headrace.model.stored_file import StoredFile
 from headrace.model.struct import know
@@ -89,8 +90,8 @@ class StoredRead(msgspec.Struct, frozen=True, omit_defaults=True):
 class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A read: of a `query` given by value, of a `view` (`delays@v1`), of what is `stored`, or of `sql`.
 
-    With `statistics`, not the rows of the query but what there is to tell of each of its columns. Pinning puts reads of
-    the `tables` that `sql` names beside it, by these names.
+    With `statistics`, not the rows of the query but what there is to tell of each of its columns. `parameters` are the
+    values of those of `sql`, by number or name; None is null. Pinning puts beside it reads of the tables that it names.
 
     Pinning puts the view's query and labels in their places, a snapshot into every source, and the time of the
     call into `now`; a pinned request gives the same rows however often it is run. `spine_schema` is the Arrow
@@ -109,6 +110,7 @@ class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     stored: StoredRead | None = None
     statistics: bool = False
     sql: str | None = None
+    parameters: dict[str, Value | None] = {}
     tables: dict[str, ReadRequest] = {}
     labels: tuple[str, ...] = ()
     point_in_time: PointInTime = PointInTime()

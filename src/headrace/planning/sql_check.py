@@ -7,7 +7,10 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.errors import SqlRejected
+from headrace.errors import InvalidArgument, SqlRejected
+
+CATALOG = "headrace"
+"""What may stand before the project in the whole name of a table."""
 
 _EXPRESSIONS = """
 CONSTANT COLUMN_REF COMPARISON CONJUNCTION OPERATOR FUNCTION CASE CAST TYPE BETWEEN STAR SUBQUERY WINDOW"""
@@ -15,7 +18,7 @@ _NODES = """
 SELECT_NODE SET_OPERATION_NODE BASE_TABLE SUBQUERY JOIN EMPTY EXPRESSION_LIST ORDER_MODIFIER LIMIT_MODIFIER
 DISTINCT_MODIFIER ORDER_DEFAULT ASCENDING DESCENDING"""
 # None of them reads a file, a setting or the environment, changes anything, or differs from call to call.
-_FUNCTIONS = """
+_FUNCTION_NAMES = """
 + - * / // % ** ^ || ~~ !~~ ~~* !~~* abs acos asin atan atan2 cbrt ceil ceiling cos cot degrees even exp factorial
 floor gcd greatest isfinite isinf isnan lcm least ln log log10 log2 mod pi pow power radians round sign sin sqrt tan
 trunc xor concat concat_ws contains ends_with format hash hex instr left length len lower lpad ltrim md5 ord prefix
@@ -36,9 +39,39 @@ struct_pack struct_extract map map_keys map_values element_at row
 coalesce ifnull nullif if typeof"""
 _KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
 _KNOWN_NODES = frozenset(_NODES.split())
-_KNOWN_FUNCTIONS = frozenset(_FUNCTIONS.split())
+FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 _SOME = ["sum", "count", "min", "max", "date_trunc", "coalesce", "and about 200 more"]
 _MOST_PARTS = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class SqlTable:
+    """A table as a query names it.
+
+    Args:
+        name: such as `flights` or `flights@v1`.
+        project: None is the one in which the query is asked.
+        snapshot, timestamp: what `AT (VERSION => 12)` or `AT (TIMESTAMP => '2026-11-02')` says.
+    """
+
+    name: str
+    project: str | None = None
+    snapshot: int | None = None
+    timestamp: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What tells it from others of the same query."""
+        name = self.name if self.project is None else f"{self.project}.{self.name}"
+        if self.snapshot is not None:
+            return f"{name} at version {self.snapshot}"
+        return name if self.timestamp is None else f"{name} at {self.timestamp}"
+
+    @property
+    def shown(self) -> str:
+        """Its name for the engine. No query holds a NUL, so it is that of no other."""
+        parts = [self.project, self.snapshot, self.timestamp]
+        return shown_as("\0".join([self.name, *(str(part) for part in parts if part is not None)]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,16 +81,78 @@ class CheckedQuery:
     Args:
         tree: what DuckDB's `json_deserialize_sql` takes. Every table in it bears the name that `shown_as` gives, those
             that the query defines itself, too: so none can be taken for a file, or for a table of the engine's own.
-        tables: those that the query does not define itself, by the names that it gives them.
+        tables: those that the query does not define itself.
     """
 
     tree: Mapping[str, Any]
-    tables: tuple[str, ...]
+    tables: tuple[SqlTable, ...]
 
 
-def shown_as(table: str) -> str:
+def shown_as(label: str) -> str:
     """The name by which a checked query asks for a table; the engine folds the case of ASCII letters alone."""
-    return f"__headrace_{table.encode().lower().hex()}"
+    return f"__headrace_{label.encode().lower().hex()}"
+
+
+def parameters_of(parsed: Mapping[str, Any]) -> list[str]:
+    """The names of the parameters of a parsed query: numbers from 1 on, or what stands after the `$`."""
+    found = {str(part["identifier"]) for part in _parts(parsed) if part.get("class") == "PARAMETER"}
+    return sorted(found, key=lambda name: (len(name), name))
+
+
+def with_parameters(parsed: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put parsed expressions in the places of the parameters.
+
+    Args:
+        parsed: is changed.
+        values: by the names of the parameters.
+
+    Raises:
+        InvalidArgument: some are missing, or too many.
+    """
+    names = parameters_of(parsed)
+    missing, surplus = [n for n in names if n not in values], [n for n in values if n not in names]
+    if missing or surplus:
+        raise InvalidArgument(
+            f"the query has {len(names)} parameters, and {len(values)} were given"
+            + (f"; there is none for {', '.join(f'${n}' for n in missing)}" if missing else ""),
+            hint="give a value for each ?, or by name for each $name",
+        )
+    for part in _parts(parsed):
+        for key, value in part.items():
+            if isinstance(value, list):
+                part[key] = [_put(item, values, named=key == "select_list") for item in value]
+            else:
+                part[key] = _put(value, values)
+    for statement in parsed.get("statements", ()):
+        statement.pop("named_param_map", None)
+    return parsed
+
+
+def _put(part: Any, values: Mapping[str, Any], *, named: bool = False) -> Any:
+    """The part, or what stands for it; a column is `named` like the parameter that it is."""
+    if not isinstance(part, dict) or part.get("class") != "PARAMETER":
+        return part
+    name = str(part["identifier"])
+    alias = part.get("alias") or (f"${name}" if named else None)
+    return values[name] if alias is None else {**values[name], "alias": alias}
+
+
+def _parts(root: object) -> list[dict[str, Any]]:
+    """All objects of a parsed query. Raises SqlRejected if there are too many."""
+    found: list[dict[str, Any]] = []
+    left: list[object] = [root]
+    seen = 0
+    while left:
+        part = left.pop()
+        seen += 1
+        if seen > _MOST_PARTS:
+            raise SqlRejected(f"the query has more than {_MOST_PARTS} parts")
+        if isinstance(part, list):
+            left += part
+        elif isinstance(part, dict):
+            found.append(part)
+            left += part.values()
+    return found
 
 
 def check_query(parsed: dict[str, Any]) -> CheckedQuery:
@@ -70,28 +165,42 @@ def check_query(parsed: dict[str, Any]) -> CheckedQuery:
         SqlRejected: it is not one query, or says what none may say.
     """
     if parsed.get("error"):
-        raise SqlRejected(f"the query cannot be read: {parsed.get('error_message', 'no reason was given')}")
+        raise SqlRejected(
+            f"the query cannot be read: {parsed.get('error_message', 'no reason was given')}",
+            hint="a query is one SELECT, which may begin with WITH, VALUES or FROM",
+        )
     statements = parsed.get("statements", ())
     if len(statements) != 1:
         raise SqlRejected(f"{len(statements)} statements were given, and one query is expected")
     check = _Check()
-    check.walk(statements[0].get("node"))
+    root = statements[0].get("node")
+    parts = _parts(root)
+    check.walk(root)
+    _leave_qualifiers_out(parts, check.tables)
     return CheckedQuery(parsed, tuple(dict.fromkeys(check.tables)))
+
+
+def _leave_qualifiers_out(parts: list[dict[str, Any]], tables: list[SqlTable]) -> None:
+    """Columns named by project and table: the engine knows the table by its own name, or its alias, alone."""
+    qualified = {(table.project, table.name) for table in tables if table.project is not None}
+    for part in parts:
+        names = part.get("column_names")
+        if part.get("class") != "COLUMN_REF" or not isinstance(names, list) or len(names) < 3:
+            continue
+        start = 1 if str(names[0]).lower() == CATALOG and len(names) > 3 else 0
+        if (str(names[start]).lower(), str(names[start + 1]).lower()) in qualified:
+            part["column_names"] = names[start + 1 :]
 
 
 class _Check:
     def __init__(self) -> None:
-        self.tables: list[str] = []
+        self.tables: list[SqlTable] = []
 
     def walk(self, root: object) -> None:
         """Each part with the names of the queries that are defined where it stands."""
         left: list[tuple[object, frozenset[str]]] = [(root, frozenset())]
-        parts = 0
         while left:
             part, defined = left.pop()
-            parts += 1
-            if parts > _MOST_PARTS:
-                raise SqlRejected(f"the query has more than {_MOST_PARTS} parts")
             if isinstance(part, list):
                 left += [(item, defined) for item in part]
             elif isinstance(part, dict):
@@ -115,10 +224,10 @@ class _Check:
             raise SqlRejected(f"{str(kind).lower().replace('_', ' ')} has no place in a query")
         if kind in ("FUNCTION", "WINDOW"):
             name = str(part.get("function_name"))
-            if name.lower() not in _KNOWN_FUNCTIONS or part.get("qualified_name", {}).get("path") != [name]:
+            if name.lower() not in FUNCTIONS or part.get("qualified_name", {}).get("path") != [name]:
                 raise SqlRejected(
                     f"the function {name} has no place in a query",
-                    hint=f"there is {', '.join(difflib.get_close_matches(name, _KNOWN_FUNCTIONS) or _SOME)}",
+                    hint=f"there is {', '.join(difflib.get_close_matches(name, FUNCTIONS) or _SOME)}",
                 )
 
     def _node(self, part: dict[str, Any], defined: frozenset[str]) -> None:
@@ -131,16 +240,41 @@ class _Check:
         if part.get("sample") is not None:
             raise SqlRejected("a sample is another one each time", hint="leave tablesample out")
         if kind == "BASE_TABLE":
-            path = part.get("qualified_name", {}).get("path")
-            if part.get("at_clause") is not None or path != [part.get("table_name")]:
-                raise SqlRejected(
-                    f"{'.'.join(map(str, path or ()))} is no feature group",
-                    hint='name feature groups alone: flights, or "flights@v1"',
-                )
-            name = str(part["table_name"])
-            shown = shown_as(name)
+            table = _table(part)
+            shown = table.shown
             if shown not in defined:
-                self.tables.append(name)
-            part["alias"] = part.get("alias") or name
+                self.tables.append(table)
+            part["alias"] = part.get("alias") or part["table_name"]
             part["table_name"] = shown
             part["qualified_name"] = {"path": [shown]}
+            for key in ("catalog_name", "schema_name", "at_clause"):
+                part.pop(key, None)
+
+
+def _table(part: Mapping[str, Any]) -> SqlTable:
+    path = [str(name) for name in part.get("qualified_name", {}).get("path") or ()]
+    if len(path) == 3 and path[0].lower() == CATALOG:
+        del path[0]
+    if path[-1:] != [part.get("table_name")] or len(path) > 2:
+        raise SqlRejected(
+            f"{'.'.join(path)} is no feature group",
+            hint='name a feature group or view, and its project where that is another: flights, shop."orders@v1"',
+        )
+    project = path[0].lower() if len(path) == 2 else None
+    name = path[-1].lower()
+    at = part.get("at_clause")
+    if at is None:
+        return SqlTable(name, project)
+    constant = at.get("expr", {})
+    if constant.get("class") == "CAST":
+        constant = constant.get("child", {})
+    literal = constant.get("literal", {}) if constant.get("class") == "CONSTANT" else {}
+    match str(at.get("unit")).upper(), literal.get("kind"), str(literal.get("text", "")):
+        case "VERSION", "INTEGER", number if number.isascii() and number.isdigit() and len(number) < 19:
+            return SqlTable(name, project, snapshot=int(number))
+        case "TIMESTAMP", "STRING", time:
+            return SqlTable(name, project, timestamp=time)
+    raise SqlRejected(
+        f"it is not said which snapshot of {path[-1]} is meant",
+        hint="write AT (VERSION => 12), or AT (TIMESTAMP => '2026-11-02T00:00Z')",
+    )

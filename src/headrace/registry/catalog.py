@@ -85,6 +85,10 @@ class Catalog(Generic[Definition]):
         texts = connection.scalars(self._of_name, {"project": project, "name": name})
         return [self._decode(text, project, name) for text in texts]
 
+    def projects(self, connection: Connection) -> set[str]:
+        """Those that have definitions."""
+        return set(connection.scalars(select(self._entries.c.project).distinct()))
+
     def everything(self, connection: Connection) -> list[Definition]:
         """All definitions of all projects."""
         columns = self._entries.c

@@ -23,6 +23,11 @@ def grants_of(connection: Connection, project: str, user: str) -> list[Grant]:
     ]
 
 
+def projects_of(connection: Connection, user: str) -> set[str]:
+    """Those in which a user is granted something."""
+    return set(connection.scalars(select(_COLUMNS.project).where(_COLUMNS.user_name == user).distinct()))
+
+
 def all_grants(connection: Connection, project: str) -> list[Grant]:
     """By user, that of the project before those of groups."""
     found = [_DECODER.decode(text) for text in connection.scalars(_OF_PROJECT, {"project": project})]

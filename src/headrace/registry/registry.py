@@ -293,6 +293,12 @@ class Registry:
         with self._database.writing() as connection:
             return self._datasets.remove(connection, project, view, version)
 
+    def projects(self, user: str | None) -> list[str]:
+        """Those in which there are feature groups or views; of a user, those in which they are granted something."""
+        with self._database.reading() as connection:
+            found = self._groups.projects(connection) | self._views.projects(connection)
+            return sorted(found if user is None else found & grants.projects_of(connection, user))
+
     def grants_of(self, project: str, user: str) -> list[Grant]:
         """What a user may do in a project."""
         with self._database.reading() as connection:

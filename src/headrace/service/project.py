@@ -66,18 +66,18 @@ class ProjectStore:
     def __init__(self, store: Store, project: str, rights: Rights = OWNER) -> None:
         self._store = store
         self._project = project
-        self._definitions = Definitions(store.registry, project, rights)
+        self.definitions = Definitions(store.registry, project, rights)
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
-        self._sql = SqlReader(self._reader)
+        self._sql = SqlReader(self._reader_of)
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(
-            project, self._definitions, store.registry.address, store.storage, self._reader
+            project, self.definitions, store.registry.address, store.storage, self._reader
         )
 
     def create_group(self, definition: GroupDefinition, schema: pa.Schema | None) -> Group:
         check_definition(definition)
-        self._definitions.require("writer", f"make feature group {definition.name}")
+        self.definitions.require("writer", f"make feature group {definition.name}")
         stored = None if schema is None else declared_schema(definition, schema)
         location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(
@@ -94,7 +94,7 @@ class ProjectStore:
                 table = self._store.table(definition)
                 assert isinstance(table, DeltaLog)
                 table.writer.create(stored, definition.partition_by, definition.change_feed)
-            made = self._definitions.create_group(definition)
+            made = self.definitions.create_group(definition)
         except OutcomeUnknown:
             raise
         except HeadraceError:
@@ -104,27 +104,27 @@ class ProjectStore:
 
     def register_group(self, definition: GroupDefinition) -> Group:
         check_definition(definition)
-        self._definitions.require("admin", "register tables of others")
+        self.definitions.require("admin", "register tables of others")
         if definition.external is None:
             location = self._store.storage.given_location(definition.location)
         else:  # which names it, and is no place
             location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(definition, location=location)
         definition = adopted(definition, self._store.table(definition))
-        return self._with_schema(self._definitions.create_group(definition))
+        return self._with_schema(self.definitions.create_group(definition))
 
     def get_group(self, name: str, version: int | None) -> Group:
-        return self._with_schema(self._definitions.get_group(name, version))
+        return self._with_schema(self.definitions.get_group(name, version))
 
     def list_groups(self, name: str | None, tags: dict[str, str], search: str | None) -> list[Group]:
-        found = map(self._listed, self._definitions.list_groups(name, tags))
+        found = map(self._listed, self.definitions.list_groups(name, tags))
         return [group for group in found if group is not None and mentions(search, _texts(group))]
 
     def delete_group(self, name: str, version: int, force: bool) -> None:
-        self._remove(self._definitions.delete_group(name, version, force))
+        self._remove(self.definitions.delete_group(name, version, force))
 
     def set_group_tags(self, name: str, version: int, tags: dict[str, str | None]) -> Group:
-        return self._with_schema(self._definitions.set_group_tags(name, version, tags))
+        return self._with_schema(self.definitions.set_group_tags(name, version, tags))
 
     def insert(
         self,
@@ -175,7 +175,7 @@ class ProjectStore:
             return compact(definition, log, zorder)
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
-        self._definitions.require("admin", "vacuum feature groups")
+        self.definitions.require("admin", "vacuum feature groups")
         definition, log = self._written(ref)
         held = [] if dry_run else [definition.location]
         with self._reader.told([definition]), self._store.storage.held(held, alone=True):
@@ -197,22 +197,22 @@ class ProjectStore:
         check_name("feature view", definition.name)
         groups = {ref: self._fitting(ref) for ref in groups_of(definition.query)}
         check_labels(resolve(definition.query, groups), definition.labels)
-        return self._definitions.create_view(definition)
+        return self.definitions.create_view(definition)
 
     def get_view(self, name: str, version: int | None) -> ViewDefinition:
-        return self._definitions.get_view(name, version)
+        return self.definitions.get_view(name, version)
 
     def list_views(self, name: str | None, tags: dict[str, str], search: str | None) -> list[ViewDefinition]:
-        found = self._definitions.list_views(name, tags)
+        found = self.definitions.list_views(name, tags)
         return [v for v in found if mentions(search, told_texts(v.name, v.description, v.tags))]
 
     def delete_view(self, name: str, version: int, force: bool) -> None:
-        for dataset in self._definitions.delete_view(name, version, force):
+        for dataset in self.definitions.delete_view(name, version, force):
             self._store.storage.remove(dataset.location)
 
     def start_dataset(self, asked: DatasetDefinition) -> DatasetWriting:
         view = self.get_view(*parse_reference(asked.name))
-        self._definitions.require("writer", f"make training datasets of {view.ref}")
+        self.definitions.require("writer", f"make training datasets of {view.ref}")
         return self._datasets.start(asked, view)
 
     def make_dataset(self, writing: DatasetWriting, spine: pa.Table | None) -> DatasetDefinition:
@@ -244,6 +244,10 @@ class ProjectStore:
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
         return self._reads(prepared.request).run(prepared, spine, part, parts)
 
+    def sql_parameters(self, sql: str) -> list[str]:
+        """The names of the parameters of a query: numbers from 1 on, or what stands after each `$`."""
+        return self._sql.parameters(sql)
+
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
         return self.run(prepared, spine).reader()
 
@@ -254,18 +258,18 @@ class ProjectStore:
         return self._reads(request).explain(request)
 
     def list_grants(self) -> list[Grant]:
-        return self._definitions.list_grants()
+        return self.definitions.list_grants()
 
     def add_grant(self, grant: Grant) -> Grant:
-        return self._definitions.add_grant(grant)
+        return self.definitions.add_grant(grant)
 
     def remove_grant(self, user: str, group: str | None) -> None:
-        self._definitions.remove_grant(user, group)
+        self.definitions.remove_grant(user, group)
 
     @property
     def is_admin(self) -> bool:
         """Whether the caller may see and stop what others have it do."""
-        return is_enough(self._definitions.rights.role, "admin")
+        return is_enough(self.definitions.rights.role, "admin")
 
     def list_queries(self) -> list[QueryInfo]:
         return []
@@ -283,19 +287,25 @@ class ProjectStore:
             return self._sql
         return self._statistics if request.statistics else self._reader
 
+    def _reader_of(self, project: str | None) -> Reader:
+        """The reads of any project, for the same caller."""
+        if project is None or project == self._project:
+            return self._reader
+        return self._store.project(project, self.definitions.rights.user or None)._reader
+
     def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, Table]:
-        definition = self._definitions.get_group(name, version)
+        definition = self.definitions.get_group(name, version)
         return definition, self._seen(definition)
 
     def _seen(self, definition: GroupDefinition) -> Table:
         """The group's table, with the columns that the caller sees."""
-        table, columns = self._store.table(definition), self._definitions.rights.columns_of(definition.name)
+        table, columns = self._store.table(definition), self.definitions.rights.columns_of(definition.name)
         return table if columns is None else NarrowedTable(table, columns | {*definition.declared})
 
     def _written(self, ref: str) -> tuple[GroupDefinition, DeltaLog]:
         """A group that is written to, and its table. Raises Unsupported, PermissionDenied."""
         definition, table = self._table(*parse_reference(ref))
-        self._definitions.require("writer", f"write to feature group {definition.name}", definition.name)
+        self.definitions.require("writer", f"write to feature group {definition.name}", definition.name)
         if not isinstance(table, DeltaLog):
             raise Unsupported(
                 f"{definition.ref} is a {table.label}, which is read and not written",
@@ -365,7 +375,7 @@ class ProjectStore:
         """That the group has a table now; where that fails, whoever meets it next does it."""
         if table.started and not definition.started:
             with contextlib.suppress(HeadraceError):
-                self._definitions.start_group(definition)
+                self.definitions.start_group(definition)
 
 
 def _texts(group: Group) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from headrace.errors import Cancelled, NotFound
 from headrace.protocol import QueryInfo, QueryState
@@ -25,15 +25,20 @@ class Queries:
         self._number = 0
         self._lock = threading.Lock()
 
-    def start(self, user: str | None, project: str, kind: str, gone: Callable[[], bool]) -> Query:
+    def start(
+        self, user: str | None, project: str, kind: str, gone: Callable[[], bool], ticket: bytes = b""
+    ) -> Query:
         """Waits for its turn, and gives the query, to be closed.
+
+        Args:
+            ticket: by which its rows are fetched, if they are.
 
         Raises:
             Busy. Cancelled: somebody stopped it, or its caller has gone.
         """
         with self._lock:
             self._number += 1
-            query = Query(self, str(self._number), user, project, kind, gone)
+            query = Query(self, str(self._number), user, project, kind, gone, ticket)
             self._known[query.id] = query
         try:
             query.turn = self._admission.enter((user, project), query.check)
@@ -61,6 +66,17 @@ class Queries:
             )
         query.cancel()
 
+    def cancel_tickets(
+        self, user: str | None, project: str, tickets: Collection[bytes], *, all_users: bool
+    ) -> bool:
+        """Stop what runs by these tickets; whether there was any."""
+        with self._lock:
+            known = [query for query in self._known.values() if query.ticket and query.ticket in tickets]
+        found = [q for q in known if q.project == project and (all_users or q.user == user)]
+        for query in found:
+            query.cancel()
+        return bool(found)
+
     def _forget(self, query: Query) -> None:
         with self._lock:
             self._known.pop(query.id, None)
@@ -77,6 +93,7 @@ class Query:
         project: str,
         kind: str,
         gone: Callable[[], bool],
+        ticket: bytes,
     ) -> None:
         self._queries = queries
         self._gone = gone
@@ -87,6 +104,7 @@ class Query:
         self.id = query_id
         self.user = user
         self.project = project
+        self.ticket = ticket
         self.rows = 0
         self.turn: Turn | None = None
 

@@ -141,9 +141,15 @@ class Reader:
         return None
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
+        return self.running(prepared.request, spine, part, parts)
+
+    def running(
+        self, request: ReadRequest, spine: pa.Table | None = None, part: int = 0, parts: int = 1
+    ) -> Running:
+        """One run of a pinned read."""
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
-        planned = self._planned(prepared.request)
+        planned = self._planned(request)
         expected = planned.plan.spine
         if (spine is None) != (expected is None):
             raise InvalidArgument(
@@ -229,6 +235,14 @@ class Reader:
         """The whole reference of a group, `flights@v1`, of which the name may be all that is given. Raises NotFound."""
         definition, _ = self._table(*parse_reference(name))
         return definition.ref
+
+    def view_reference(self, name: str) -> str:
+        """As `reference`, of a feature view."""
+        return self._view(*parse_reference(name)).ref
+
+    def schema_of(self, request: ReadRequest) -> pa.Schema:
+        """The columns of a pinned read."""
+        return self._planned(request).plan.schema
 
     def scan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot | None]:
         """The plan of a pinned read of one table, and the snapshot that it is of; None before the first."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headrace.calls import Calls
 from headrace.engine.duck import Session, translated
+from headrace.engine.passed import passed
 from headrace.formats.streamed import Batches
 from headrace.planning.duckdb_sql import SPINE, Program, render
 from headrace.planning.facts import Facts, needs_nanos
@@ -90,6 +91,10 @@ class Running:
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def for_engine(self) -> pa.RecordBatchReader:
+        """The rows as another session of the engine scans them."""
+        return pa.RecordBatchReader.from_batches(self.schema, passed(self.batches()))
 
     def in_parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows as they are made, each batch with the number of the part that it is of. Once only."""

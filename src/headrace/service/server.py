@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
-from collections.abc import Callable, Generator, Iterator
-from importlib.metadata import version
+from collections.abc import Generator, Iterator
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.flight as fl
 
 from headrace import protocol
-from headrace.errors import Cancelled, HeadraceError, InternalError, InvalidArgument, Unsupported
+from headrace.errors import Cancelled, InvalidArgument, Unsupported
 from headrace.model.dataset import DatasetDefinition
-from headrace.model.definition import ViewDefinition, read_schema
-from headrace.model.request import ReadRequest
-from headrace.model.right import Grant
+from headrace.model.definition import read_schema
+from headrace.model.request import Prepared, ReadRequest
+from headrace.service.actions import ACTIONS, WORK
 from headrace.service.door import Door
+from headrace.service.flight_sql import handler as flight_sql
+from headrace.service.flight_sql.handler import Bearer, FlightSql
+from headrace.service.flight_sql.messages import is_wrapped, unwrapped
+from headrace.service.headers import HEADERS, Headers
 from headrace.service.listening import check_address, refusal
 from headrace.service.project import ProjectStore, Rows
 from headrace.service.queries import Queries, Query
+from headrace.service.received import arrow, check_text, decode, ingested_rows, received_rows, received_schema
 from headrace.service.store import Store
-from headrace.service.tickets import Tickets
+from headrace.service.tickets import CatalogCommand, Tickets
+from headrace.service.told import told
 from headrace.service.watch import Watch
 
-_log = logging.getLogger("headrace.service")
-_HEADERS = "headrace"
 _LET_GO_S = 1.0
 
 
@@ -52,6 +53,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         self._door = door
         self._queries = queries
         self._tickets = Tickets(store.registry.secret("tickets"))
+        self._flight_sql = FlightSql(store, self._tickets, queries, self._endpoints)
         client_ca = door.access.read_client_ca() if identity else None
         self._watch = Watch()
         check_address(listen)
@@ -61,25 +63,29 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 tls_certificates=[identity] if identity else None,
                 verify_client=client_ca is not None,
                 root_certificates=client_ca,
-                middleware={_HEADERS: _Headers()},
+                middleware={HEADERS: Headers()},
             )
         except (OSError, pa.ArrowException):
             del self._store  # the library keeps a server that did not start, and what it holds
             raise refusal(listen) from None
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
-        with self._answering(context) as project:
-            handler = _ACTIONS.get(action.type)
+        is_sql = action.type in flight_sql.ACTIONS
+        with self._answering(context, is_sql) as project:
+            if is_sql:
+                bearer, body = self._bearer(context), action.body.to_pybytes()
+                return iter(self._flight_sql.act(project, bearer, action.type, body))
+            handler = ACTIONS.get(action.type)
             if handler is None:
                 raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
             kind, _ = handler
-            body = _decode(action.body.to_pybytes(), kind)
-            return iter([protocol.encode(self._acted(context, project, action.type, body))])
+            asked = decode(action.body.to_pybytes(), kind)
+            return iter([protocol.encode(self._acted(context, project, action.type, asked))])
 
     def _acted(self, context: fl.ServerCallContext, project: ProjectStore, action: str, body: Any) -> object:
-        if action in _WORK:
+        if action in WORK:
             with contextlib.closing(self._query(context, action)):
-                return _ACTIONS[action][1](project, body)
+                return ACTIONS[action][1](project, body)
         bearer, everyone = self._bearer(context), project.is_admin
         match action:
             case "list_queries":
@@ -87,37 +93,49 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             case "cancel_query":
                 self._queries.cancel(*bearer, body.id, all_users=everyone)
                 return None
-        return _ACTIONS[action][1](project, body)
+        return ACTIONS[action][1](project, body)
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
-        with self._answering(context):
-            return [(name, kind.__name__) for name, (kind, _) in _ACTIONS.items()]
+        with self._answering(context, is_sql=True):
+            return [
+                *((name, kind.__name__) for name, (kind, _) in ACTIONS.items()),
+                *flight_sql.ACTIONS.items(),
+            ]
 
     def get_flight_info(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.FlightInfo:
-        with self._answering(context) as project:
-            prepared = project.prepare(_decode(descriptor.command, ReadRequest))
-            endpoints = []
-            if prepared.request.spine_schema is None:
-                parts = project.parts(prepared)
-                bearer = self._bearer(context)
-                commands = [protocol.ReadCommand(prepared, part, parts) for part in range(parts)]
-                endpoints = [fl.FlightEndpoint(self._tickets.issue(*bearer, c), []) for c in commands]
-            return fl.FlightInfo(
-                read_schema(prepared.schema_ipc),
-                descriptor,
-                endpoints,
-                -1,
-                -1,
-                False,
-                protocol.encode(prepared),
-            )
+        is_sql = is_wrapped(descriptor.command)
+        with self._answering(context, is_sql) as project:
+            bearer = self._bearer(context)
+            if is_sql:
+                return self._flight_sql.info(project, bearer, descriptor, wanted="rows")
+            prepared = project.prepare(decode(descriptor.command, ReadRequest))
+            endpoints = [] if prepared.request.spine_schema else self._endpoints(bearer, project, prepared)
+            schema, told = read_schema(prepared.schema_ipc), protocol.encode(prepared)
+            return fl.FlightInfo(schema, descriptor, endpoints, -1, -1, False, told)
+
+    def get_schema(self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor) -> fl.SchemaResult:
+        with self._answering(context, is_sql=True) as project:
+            info = self._flight_sql.info(project, self._bearer(context), descriptor, wanted="schema")
+            return fl.SchemaResult(info.schema)
+
+    def _endpoints(
+        self, bearer: Bearer, project: ProjectStore, prepared: Prepared
+    ) -> list[fl.FlightEndpoint]:
+        parts = project.parts(prepared)
+        commands = [protocol.ReadCommand(prepared, part, parts) for part in range(parts)]
+        return [fl.FlightEndpoint(self._tickets.issue(*bearer, command), []) for command in commands]
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        with self._answering(context) as project:
-            command = self._tickets.take(*self._bearer(context), ticket.ticket)
-            query = self._query(context, "read")
+        with self._answering(context, is_sql=True) as project:
+            bearer = self._bearer(context)
+            command = self._tickets.take(*bearer, ticket.ticket)
+            if isinstance(command, CatalogCommand):
+                return fl.RecordBatchStream(self._flight_sql.rows(bearer, command))
+            if not isinstance(command, protocol.ReadCommand):
+                raise InvalidArgument("this is no ticket to rows")
+            query = self._query(context, "read", ticket.ticket)
             try:
                 running = project.run(command.prepared, None, command.part, command.parts)
                 batches = self._started(context, running, query)
@@ -134,11 +152,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         writer: fl.MetadataRecordBatchWriter,
     ) -> None:
         with self._answering(context) as project:
-            command = _decode(descriptor.command, protocol.ReadCommand)
+            command = decode(descriptor.command, protocol.ReadCommand)
             spool = self._store.storage.work.spool()
             try:
-                with _arrow("the spine"):
-                    _check_text(reader.schema)
+                with arrow("the spine"):
+                    check_text(reader.schema)
                     for chunk in reader:
                         if chunk.data is not None:
                             chunk.data.validate(full=True)
@@ -160,25 +178,55 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.FlightMetadataWriter,
     ) -> None:
-        with self._answering(context) as project:
-            command = _decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
-            with _arrow("the rows' schema"):
-                _check_text(reader.schema)
-                schema = reader.schema
-            done: object
-            kind = "training dataset" if isinstance(command, protocol.DatasetCommand) else "insert"
-            with contextlib.closing(self._query(context, kind)) as query:
-                rows = pa.RecordBatchReader.from_batches(schema, _received(reader, query))
-                if isinstance(command, protocol.DatasetCommand):
-                    done = self._make_dataset(context, project, command.asked, rows, query)
-                else:
-                    done = project.insert(
-                        command.ref, rows, command.mode, command.condition, command.idempotency_key
-                    )
+        is_sql = is_wrapped(descriptor.command)
+        with self._answering(context, is_sql) as project:
+            if is_sql:
+                answer = self._put_by_sql(context, project, descriptor.command, reader)
+            else:
+                command = decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
+                answer = protocol.encode(self._put(context, project, command, reader))
             try:
-                writer.write(pa.py_buffer(protocol.encode(done)))
+                writer.write(pa.py_buffer(answer))
             except OSError as error:  # nobody waits for the answer, and whoever asks again gets it
                 raise Cancelled(f"the caller has gone: {error}") from None
+
+    def _put(
+        self,
+        context: fl.ServerCallContext,
+        project: ProjectStore,
+        command: protocol.InsertCommand | protocol.DatasetCommand,
+        reader: fl.MetadataRecordBatchReader,
+    ) -> object:
+        kind = "training dataset" if isinstance(command, protocol.DatasetCommand) else "insert"
+        schema = received_schema(reader)
+        with contextlib.closing(self._query(context, kind)) as query:
+            rows = pa.RecordBatchReader.from_batches(schema, received_rows(reader, query))
+            if isinstance(command, protocol.DatasetCommand):
+                return self._make_dataset(context, project, command.asked, rows, query)
+            return project.insert(command.ref, rows, command.mode, command.condition, command.idempotency_key)
+
+    def _put_by_sql(
+        self,
+        context: fl.ServerCallContext,
+        project: ProjectStore,
+        body: bytes,
+        reader: fl.MetadataRecordBatchReader,
+    ) -> bytes:
+        name, command = unwrapped(body)
+        bearer = self._bearer(context)
+        match name:
+            case "CommandPreparedStatementQuery":
+                return self._flight_sql.bind(project, bearer, command, reader)
+            case "CommandStatementIngest":
+                schema = received_schema(reader)
+                with contextlib.closing(self._query(context, "insert")) as query:
+                    batches = ingested_rows(reader, query, context.is_cancelled)
+                    rows = pa.RecordBatchReader.from_batches(schema, batches)
+                    return self._flight_sql.ingest(bearer, command, rows)
+        raise Unsupported(
+            f"the service does not answer {name}: SQL reads, and changes nothing",
+            hint="append by ingesting, or write by headrace.connect(…)",
+        )
 
     def _make_dataset(
         self,
@@ -193,7 +241,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         try:
             writing = project.start_dataset(asked)
             for batch in rows:
-                with _arrow("the spine"):
+                with arrow("the spine"):
                     batch.validate(full=True)
                 spool.add(batch)
             spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
@@ -204,23 +252,27 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             spool.close()
 
     @contextlib.contextmanager
-    def _answering(self, context: fl.ServerCallContext) -> Iterator[ProjectStore]:
+    def _answering(self, context: fl.ServerCallContext, is_sql: bool = False) -> Iterator[ProjectStore]:
         """Gives the project that is called, with what the caller may do in it, and turns errors into what crosses the
         wire. Every call comes in by it.
+
+        Args:
+            is_sql: clients of others may call, too.
         """
-        headers = context.get_middleware(_HEADERS)
-        with _told(headers.request_id):
-            _check_protocol(headers.protocol)
+        headers = context.get_middleware(HEADERS)
+        with told(headers):
+            if headers.is_ours or not is_sql:
+                headers.check_protocol()
             user, project = self._bearer(context)
             yield self._store.project(project, user)
 
-    def _bearer(self, context: fl.ServerCallContext) -> tuple[str | None, str]:
+    def _bearer(self, context: fl.ServerCallContext) -> Bearer:
         """Who calls, and in which project."""
-        return self._door.user(context.peer_identity()), context.get_middleware(_HEADERS).project
+        return self._door.user(context.peer_identity()), context.get_middleware(HEADERS).project
 
-    def _query(self, context: fl.ServerCallContext, kind: str) -> Query:
+    def _query(self, context: fl.ServerCallContext, kind: str, ticket: bytes = b"") -> Query:
         """Waits for the caller's turn. To be closed."""
-        return self._queries.start(*self._bearer(context), kind, context.is_cancelled)
+        return self._queries.start(*self._bearer(context), kind, context.is_cancelled, ticket)
 
     def _started(
         self, context: fl.ServerCallContext, running: Rows, query: Query
@@ -259,30 +311,6 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     batches.close()
 
 
-def _received(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
-    rows, told = 0, b""
-    chunks = _chunks(reader)
-    while True:
-        with query.still():
-            chunk = next(chunks, None)
-        if chunk is None:
-            break
-        if chunk.data is not None and chunk.data.num_rows:
-            rows += chunk.data.num_rows
-            query.rows = rows
-            yield chunk.data
-        if chunk.app_metadata is not None:
-            told = chunk.app_metadata.to_pybytes()
-    if told != protocol.complete(rows):
-        raise Cancelled("the rows broke off before they were complete: nothing was written")
-
-
-def _chunks(reader: fl.MetadataRecordBatchReader) -> Iterator[fl.FlightStreamChunk]:
-    """What the caller sends. Its bytes are believed by nobody before the rows are checked."""
-    with _arrow("the rows"):
-        yield from reader
-
-
 def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
@@ -290,138 +318,5 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) 
 
 
 def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    request_id = context.get_middleware(_HEADERS).request_id
-    with _told(request_id):
+    with told(context.get_middleware(HEADERS)):
         yield from batches
-
-
-def _check_protocol(given: str) -> None:
-    if given != str(protocol.PROTOCOL_VERSION):
-        raise Unsupported(
-            f"the client speaks protocol {given or 'unknown'}, and this service {version('headrace')} "
-            f"speaks {protocol.PROTOCOL_VERSION}",
-            hint="install the same headrace version on both sides",
-        )
-
-
-@contextlib.contextmanager
-def _told(request_id: str) -> Iterator[None]:
-    try:
-        yield
-    except HeadraceError as error:
-        raise _flight_error(error, request_id) from None
-    except fl.FlightError:
-        raise
-    except Exception as error:
-        _log.exception("request %s failed", request_id)
-        raise _flight_error(InternalError(f"{type(error).__name__}: {error}"), request_id) from error
-
-
-def _flight_error(error: HeadraceError, request_id: str) -> fl.FlightError:
-    return fl.FlightServerError(error.message, protocol.encode_error(error, request_id))
-
-
-class _Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> _Call:
-        return _Call({name.lower(): values[0] for name, values in headers.items() if values})
-
-
-class _Call(fl.ServerMiddleware):  # type: ignore[misc]
-    """What the headers of one call say."""
-
-    def __init__(self, headers: dict[str, str]) -> None:
-        self.protocol = headers.get(protocol.VERSION_HEADER, "")
-        self.request_id = headers.get(protocol.REQUEST_HEADER, "unnamed")[:64]
-        self.project = headers.get(protocol.PROJECT_HEADER, "default")
-
-
-def _decode(body: bytes | None, kind: Any) -> Any:
-    try:
-        return msgspec.json.decode(body or b"", type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidArgument(f"the request cannot be read: {error}") from None
-
-
-@contextlib.contextmanager
-def _arrow(what: str) -> Iterator[None]:
-    """Around the reading of Arrow data that a caller sent."""
-    try:
-        yield
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        raise InvalidArgument(f"{what} cannot be read: {error}") from None
-
-
-def _check_text(schema: pa.Schema | None) -> None:
-    """Raises UnicodeDecodeError if a name in it, however deep, is no text: Arrow reads names when they are used."""
-    str(schema)
-
-
-def _create_group(store: ProjectStore, body: protocol.GroupBody) -> protocol.GroupBody:
-    with _arrow("the schema"):
-        given = body.group()
-        _check_text(given.schema)
-    return _body(store.create_group(given.definition, given.schema))
-
-
-def _register_group(store: ProjectStore, body: protocol.GroupBody) -> protocol.GroupBody:
-    return _body(store.register_group(body.definition))
-
-
-def _hello(store: ProjectStore, body: protocol.Hello) -> protocol.Hello:
-    return protocol.Hello(protocol.PROTOCOL_VERSION, version("headrace"), body.project)
-
-
-def _delete_rows(store: ProjectStore, body: protocol.DeleteRows) -> object:
-    with _arrow("the keys"):
-        keys = None if body.keys_ipc is None else pa.ipc.open_stream(body.keys_ipc).read_all()
-        if keys is not None:
-            keys.validate(full=True)
-            _check_text(keys.schema)
-    return store.delete_rows(body.ref, keys, body.condition, body.idempotency_key)
-
-
-def _add_features(store: ProjectStore, body: protocol.AddFeatures) -> object:
-    with _arrow("the columns"):
-        wanted = read_schema(body.schema_ipc)
-        _check_text(wanted)
-    return store.add_features(body.ref, wanted, body.idempotency_key)
-
-
-_body = protocol.GroupBody.of
-
-_WORK = ("delete_rows", "add_features", "restore", "compact", "vacuum")
-"""Actions that wait for a turn."""
-
-_ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
-    "hello": (protocol.Hello, _hello),
-    "create_group": (protocol.GroupBody, _create_group),
-    "register_group": (protocol.GroupBody, _register_group),
-    "get_group": (protocol.Named, lambda s, b: _body(s.get_group(b.name, b.version))),
-    "list_groups": (
-        protocol.Listing,
-        lambda s, b: [_body(g) for g in s.list_groups(b.name, b.tags, b.search)],
-    ),
-    "delete_group": (protocol.Named, lambda s, b: s.delete_group(b.name, b.version, b.force)),
-    "set_group_tags": (protocol.SetTags, lambda s, b: _body(s.set_group_tags(b.name, b.version, b.tags))),
-    "create_view": (ViewDefinition, lambda s, b: s.create_view(b)),
-    "get_view": (protocol.Named, lambda s, b: s.get_view(b.name, b.version)),
-    "list_views": (protocol.Listing, lambda s, b: s.list_views(b.name, b.tags, b.search)),
-    "delete_view": (protocol.Named, lambda s, b: s.delete_view(b.name, b.version, b.force)),
-    "get_dataset": (protocol.Named, lambda s, b: s.get_dataset(b.name, b.version)),
-    "list_datasets": (protocol.Named, lambda s, b: s.list_datasets(b.name)),
-    "delete_dataset": (protocol.Named, lambda s, b: s.delete_dataset(b.name, b.version)),
-    "delete_rows": (protocol.DeleteRows, _delete_rows),
-    "add_features": (protocol.AddFeatures, _add_features),
-    "restore": (protocol.Restore, lambda s, b: s.restore(b.ref, b.snapshot, b.idempotency_key)),
-    "compact": (protocol.Compact, lambda s, b: s.compact(b.ref, b.zorder)),
-    "vacuum": (protocol.Vacuum, lambda s, b: s.vacuum(b.ref, b.retention_hours, b.dry_run)),
-    "detail": (protocol.Detail, lambda s, b: s.detail(b.ref)),
-    "history": (protocol.History, lambda s, b: s.history(b.ref, b.limit)),
-    "outcome": (protocol.Outcome, lambda s, b: s.outcome(b.ref, b.idempotency_key, b.call)),
-    "explain": (ReadRequest, lambda s, b: s.explain(b)),
-    "list_grants": (protocol.Nothing, lambda s, b: s.list_grants()),
-    "add_grant": (Grant, lambda s, b: s.add_grant(b)),
-    "remove_grant": (protocol.RemoveGrant, lambda s, b: s.remove_grant(b.user, b.group)),
-    "list_queries": (protocol.Nothing, lambda s, b: s.list_queries()),
-    "cancel_query": (protocol.CancelQuery, lambda s, b: s.cancel_query(b.id)),
-}

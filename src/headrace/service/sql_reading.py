@@ -1,10 +1,11 @@
-"""Reads of queries that users wrote as SQL, over feature groups at fixed snapshots."""
+"""Reads of queries that users wrote as SQL, over feature groups and views at fixed snapshots."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -13,11 +14,20 @@ from headrace.engine.duck import Session, translated
 from headrace.errors import InvalidArgument, NameClash, NotFound, SqlRejected
 from headrace.formats.duckdb_type import duckdb_type
 from headrace.model.definition import read_schema, write_schema
-from headrace.model.expression_sql import identifier, text
+from headrace.model.duration import parse_time
+from headrace.model.expression import Value
+from headrace.model.expression_sql import identifier, literal, text
 from headrace.model.query import Query, Source
-from headrace.model.request import Prepared, ReadRequest
-from headrace.planning.sql_check import CheckedQuery, check_query, shown_as
+from headrace.model.request import PointInTime, Prepared, ReadRequest
+from headrace.planning.sql_check import (
+    CheckedQuery,
+    SqlTable,
+    check_query,
+    parameters_of,
+    with_parameters,
+)
 from headrace.protocol import BATCH_ROWS
+from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
 
 _LONGEST = 100_000
@@ -29,29 +39,36 @@ _NO_CLOCK = ";".join(
     f"CREATE TEMP MACRO {identifier(name)}() AS error('the clock and the user have no place in a query')"
     for name in _HIDDEN.split()
 )
+_LEAN = "skip_default := true, skip_empty := true, skip_null := true"
 
 
 class SqlReader:
-    """Reads of SQL of one project. Its tables are the project's feature groups: `flights`, or `"flights@v1"`."""
+    """Reads of SQL, asked in one project. Its tables are feature groups and views: `flights`, `shop."orders@v1"`.
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    Args:
+        readers: gives the reads of a project, for the caller; None is the project in which they ask.
+    """
+
+    def __init__(self, readers: Callable[[str | None], Reader]) -> None:
+        self._readers = readers
 
     def prepare(self, request: ReadRequest) -> Prepared:
         """Check the query and fix the snapshots of its tables.
 
         Raises:
-            SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group.
+            SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group or view.
         """
-        with self._reader.engine.session() as session:
-            query = _checked(session, request.sql)
+        with self._readers(None).engine.session() as session:
+            query = _checked(session, request)
             # A request that was prepared before has its tables.
-            tables = request.tables if request.now else {name: self._table(name) for name in query.tables}
-            schema = _schema(session, self._shown(session, query, tables))
+            tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
+            self._show_columns(session, query, tables)
+            schema = _schema(session, _text(session, query))
         snapshots: dict[str, int] = {}
-        for pinned in tables.values():
-            source = pinned.query.source if pinned.query else Source("")
-            snapshots[source.group] = source.snapshot or 0
+        for table in query.tables:
+            read = tables[table.label].query
+            for ref, snapshot in ({} if read is None else snapshots_of(read)).items():
+                snapshots[ref if table.project is None else f"{table.project}.{ref}"] = snapshot
         return Prepared(
             request=msgspec.structs.replace(
                 request, tables=tables, now=request.now or dt.datetime.now(dt.UTC)
@@ -62,21 +79,20 @@ class SqlReader:
             snapshots=snapshots,
         )
 
+    def parameters(self, sql: str) -> list[str]:
+        """The names of the parameters of a query: numbers from 1 on, or what stands after each `$`."""
+        with self._readers(None).engine.session() as session:
+            return parameters_of(_parsed(session, sql))
+
     def parts(self, prepared: Prepared) -> int:
         return 1
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int, parts: int) -> SqlRows:
         """The rows, to be read once."""
-        request = prepared.request
-        if request.now is None:
+        if prepared.request.now is None:
             raise InvalidArgument("the read is not prepared")
-        session = self._reader.engine.open()
-        try:
-            sql = self._shown(session, _checked(session, request.sql), request.tables)
-        except BaseException:
-            session.close()
-            raise
-        return SqlRows(self._reader, session, sql, read_schema(prepared.schema_ipc), request.limit)
+        reader = self._readers(None)
+        return SqlRows(self, reader, reader.engine.open(), prepared)
 
     def explain(self, request: ReadRequest) -> str:
         """Which snapshots the query is of."""
@@ -84,46 +100,87 @@ class SqlReader:
         told = ", ".join(f"{ref} at snapshot {n}" for ref, n in prepared.snapshots.items())
         return f"SQL over {told or 'no feature group'}\n{request.sql}"
 
-    def _table(self, name: str) -> ReadRequest:
-        try:
-            query = Query(Source(self._reader.reference(name)))
-            return self._reader.prepare(ReadRequest(kind="query", query=query)).request
-        except (InvalidArgument, NotFound) as error:
-            raise type(error)(
-                f"table {name!r}: {error.message}", hint=error.hint, details=error.details
-            ) from None
-
-    def _shown(self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> str:
-        """Give the session the tables of the query, which then has no others, and the query as it is run."""
-        if set(query.tables) != set(tables):
+    def start(self, session: Session, request: ReadRequest) -> str:
+        """Give the session the tables of a pinned request, and the statement to be run there."""
+        query = _checked(session, request)
+        if {table.label for table in query.tables} != set(request.tables):
             raise InvalidArgument("the read was prepared for other tables than the query names")
         session.execute(_NO_CLOCK)
-        for name, pinned in tables.items():
-            plan, snapshot = self._reader.scan_of(pinned)
-            if snapshot is not None:
-                columns = ", ".join(map(identifier, plan.schema.names))
-                rows = f"SELECT {columns} FROM {session.relation(snapshot)}"
+        for table in query.tables:
+            pinned = request.tables[table.label]
+            if pinned.kind == "training":
+                self._show_view(session, table, pinned)
             else:
-                columns = ", ".join(
-                    f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in plan.schema
-                )
-                rows = f"SELECT {columns} WHERE false"
-            session.execute(f"CREATE TEMP VIEW {identifier(shown_as(name))} AS {rows}")
-        (row,) = session.rows(f"SELECT json_deserialize_sql({text(json.dumps(query.tree))}) AS sql")
-        return str(row["sql"])
+                self._show_group(session, table, pinned)
+        return _text(session, query)
+
+    def _show_group(self, session: Session, table: SqlTable, pinned: ReadRequest) -> None:
+        plan, snapshot = self._readers(table.project).scan_of(pinned)
+        if snapshot is None:
+            _show_nothing(session, table, plan.schema)
+            return
+        columns = ", ".join(map(identifier, plan.schema.names))
+        _show(session, table, f"SELECT {columns} FROM {session.relation(snapshot)}")
+
+    def _show_view(self, session: Session, table: SqlTable, pinned: ReadRequest) -> None:
+        """Its rows, computed once: a query may scan them several times."""
+        running = self._readers(table.project).running(pinned)
+        session.also_cancel(running)
+        rows = f"{table.shown}_rows"
+        session.register(rows, running.for_engine())
+        columns = ", ".join(map(identifier, running.schema.names))
+        session.execute(
+            f"CREATE TEMP TABLE {identifier(table.shown)} AS SELECT {columns} FROM {identifier(rows)}"
+        )
+
+    def _show_columns(self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> None:
+        """Give the session tables with the columns of the query's, and no rows."""
+        if {table.label for table in query.tables} != set(tables):
+            raise InvalidArgument("the read was prepared for other tables than the query names")
+        session.execute(_NO_CLOCK)
+        for table in query.tables:
+            _show_nothing(session, table, self._readers(table.project).schema_of(tables[table.label]))
+
+    def _table(self, table: SqlTable) -> ReadRequest:
+        """A pinned read of a feature group, or, where there is none of the name, of a view."""
+        reader = self._readers(table.project)
+        try:
+            time = None if table.timestamp is None else parse_time("AT (TIMESTAMP => …)", table.timestamp)
+            try:
+                source = Source(reader.reference(table.name), table.snapshot, time)
+            except NotFound as absent:
+                return self._view(reader, table, time, absent)
+            return reader.prepare(ReadRequest(kind="query", query=Query(source))).request
+        except (InvalidArgument, NotFound) as error:
+            raise type(error)(
+                f"table {table.label!r}: {error.message}", hint=error.hint, details=error.details
+            ) from None
+
+    def _view(
+        self, reader: Reader, table: SqlTable, time: dt.datetime | None, absent: NotFound
+    ) -> ReadRequest:
+        try:
+            ref = reader.view_reference(table.name)
+        except NotFound:
+            raise absent from None
+        if table.snapshot is not None:
+            raise InvalidArgument(
+                f"{ref} is a feature view, and a snapshot is one of a table",
+                hint="name the time: AT (TIMESTAMP => '2026-11-02T00:00Z')",
+            )
+        asked = ReadRequest(kind="training", view=ref, point_in_time=PointInTime(as_of=time))
+        return reader.prepare(asked).request
 
 
 class SqlRows:
-    """The rows of a query, as `Running` gives those of a plan."""
+    """The rows of a query, as `Running` gives those of a plan. Nothing happens before the first is asked for."""
 
-    def __init__(
-        self, reader: Reader, session: Session, sql: str, schema: pa.Schema, limit: int | None
-    ) -> None:
+    def __init__(self, sql: SqlReader, reader: Reader, session: Session, prepared: Prepared) -> None:
+        self._sql = sql
         self._calls = reader.calls
         self._session = session
-        self._sql = sql
-        self._limit = limit
-        self.schema = schema
+        self._request = prepared.request
+        self.schema = read_schema(prepared.schema_ipc)
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""
@@ -134,10 +191,11 @@ class SqlRows:
         return self._calls.steps(self._batches(batch_rows))
 
     def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
-        left = self._limit
+        left = self._request.limit
         try:
+            statement = self._sql.start(self._session, self._request)
             with translated(of_users=True):
-                for batch in self._session.stream(self._sql, batch_rows, of_users=True):
+                for batch in self._session.stream(statement, batch_rows, of_users=True):
                     if left is not None and left <= 0:
                         return
                     if batch.schema.names != self.schema.names:
@@ -155,17 +213,50 @@ class SqlRows:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
 
-def _checked(session: Session, sql: str | None) -> CheckedQuery:
-    """The query as DuckDB reads it. Raises SqlRejected."""
+def _show(session: Session, table: SqlTable, rows: str) -> None:
+    session.execute(f"CREATE TEMP VIEW {identifier(table.shown)} AS {rows}")
+
+
+def _show_nothing(session: Session, table: SqlTable, schema: pa.Schema) -> None:
+    columns = (f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in schema)
+    _show(session, table, f"SELECT {', '.join(columns)} WHERE false")
+
+
+def _checked(session: Session, request: ReadRequest) -> CheckedQuery:
+    """The query of a request as DuckDB reads it, with its parameters. Raises SqlRejected, InvalidArgument."""
+    parsed = _parsed(session, request.sql)
+    if not parsed.get("error"):
+        parsed = with_parameters(parsed, _constants(session, request.parameters))
+    return check_query(parsed)
+
+
+def _parsed(session: Session, sql: str | None) -> dict[str, Any]:
     if sql is None or len(sql) > _LONGEST:
         raise SqlRejected(f"a query has at most {_LONGEST} characters")
     if "\0" in sql:
         raise SqlRejected("the query holds a NUL character")
-    lean = "skip_default := true, skip_empty := true, skip_null := true"
-    (row,) = session.rows(f"SELECT json_serialize_sql({text(sql)}, {lean}) AS parsed")
+    (row,) = session.rows(f"SELECT json_serialize_sql({text(sql)}, {_LEAN}) AS parsed")
     if "\\u0000" in row["parsed"]:
         raise SqlRejected("a text in the query holds a NUL character, at which the engine would cut it")
-    return check_query(json.loads(row["parsed"]))
+    parsed: dict[str, Any] = json.loads(row["parsed"])
+    return parsed
+
+
+def _constants(session: Session, parameters: Mapping[str, Value | None]) -> dict[str, Any]:
+    """Values as parsed expressions, by the names of their parameters."""
+    if not parameters:
+        return {}
+    for name, value in parameters.items():
+        if value is not None and "\0" in value.text:
+            raise InvalidArgument(f"parameter ${name} holds a NUL character")
+    written = ", ".join("NULL" if value is None else literal(value) for value in parameters.values())
+    parsed = _parsed(session, f"SELECT {written}")
+    return dict(zip(parameters, parsed["statements"][0]["node"]["select_list"], strict=True))
+
+
+def _text(session: Session, query: CheckedQuery) -> str:
+    (row,) = session.rows(f"SELECT json_deserialize_sql({text(json.dumps(query.tree))}) AS sql")
+    return str(row["sql"])
 
 
 def _schema(session: Session, sql: str) -> pa.Schema:

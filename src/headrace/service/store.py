@@ -107,6 +107,10 @@ class Store:
             self._projects.put((name, rights), found)
         return found
 
+    def projects(self, user: str | None) -> list[str]:
+        """The names of the projects in which there is something that the user may see."""
+        return self.registry.projects(user)
+
     @property
     def registry(self) -> Registry:
         self.calls.check()

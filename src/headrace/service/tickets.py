@@ -1,4 +1,4 @@
-"""Tickets to the rows of reads: what the service gave to a user is theirs, for a while, and nobody can make one."""
+"""Tickets: what the service gave to a user is theirs, for a while, and nobody can make one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,31 @@ import time
 import msgspec
 
 from headrace.errors import Unauthenticated
+from headrace.model.expression import Value
+from headrace.model.struct import know
 from headrace.protocol import ReadCommand, encode
 
 _MAC_BYTES = 32
 _HEAD = struct.Struct(">Q")
 _LIFETIME_S = 900
 _HINT = "prepare the read again"
+
+
+class Statement(msgspec.Struct, frozen=True, omit_defaults=True, tag="statement"):
+    """Of a statement in SQL that a client of Flight SQL has prepared, and maybe given values for its parameters."""
+
+    sql: str
+    parameters: dict[str, Value | None] = {}
+
+
+class CatalogCommand(msgspec.Struct, frozen=True, tag="catalog"):
+    """To what a command of Flight SQL for metadata asks for."""
+
+    command: bytes
+
+
+Command = ReadCommand | Statement | CatalogCommand
+know(Command)
 
 
 class Tickets:
@@ -27,14 +46,16 @@ class Tickets:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._commands = msgspec.json.Decoder(ReadCommand)
+        self._commands: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 
-    def issue(self, user: str | None, project: str, command: ReadCommand) -> bytes:
-        """A ticket that is good for a quarter of an hour."""
-        told = _HEAD.pack(int(time.time()) + _LIFETIME_S) + encode(command)
+    def issue(
+        self, user: str | None, project: str, command: Command, *, lifetime: int = _LIFETIME_S
+    ) -> bytes:
+        """A ticket that is good for so many seconds, a quarter of an hour by default."""
+        told = _HEAD.pack(int(time.time()) + lifetime) + encode(command)
         return self._sealed(user, project, told) + told
 
-    def take(self, user: str | None, project: str, ticket: bytes) -> ReadCommand:
+    def take(self, user: str | None, project: str, ticket: bytes) -> Command:
         """What a ticket is for. Raises Unauthenticated: it is another's, of another project, made up, or too old."""
         seal, told = ticket[:_MAC_BYTES], ticket[_MAC_BYTES:]
         if not hmac.compare_digest(seal, self._sealed(user, project, told)):

@@ -1,0 +1,85 @@
+"""What callers send: believed by nobody before it is read and checked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.flight as fl
+
+from headrace import protocol
+from headrace.errors import Cancelled, InvalidArgument
+from headrace.service.queries import Query
+
+
+def received_schema(reader: fl.MetadataRecordBatchReader) -> pa.Schema:
+    """The columns of the rows that a caller will send."""
+    with arrow("the rows' schema"):
+        check_text(reader.schema)
+        return reader.schema
+
+
+def received_rows(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
+    """What a client of Headrace sends, which tells at the end how many rows they were."""
+    rows, told = 0, b""
+    chunks = _chunks(reader)
+    while True:
+        with query.still():
+            chunk = next(chunks, None)
+        if chunk is None:
+            break
+        if chunk.data is not None and chunk.data.num_rows:
+            rows += chunk.data.num_rows
+            query.rows = rows
+            yield chunk.data
+        if chunk.app_metadata is not None:
+            told = chunk.app_metadata.to_pybytes()
+    if told != protocol.complete(rows):
+        raise Cancelled("the rows broke off before they were complete: nothing was written")
+
+
+def ingested_rows(
+    reader: fl.MetadataRecordBatchReader, query: Query, gone: Callable[[], bool]
+) -> Iterator[pa.RecordBatch]:
+    """What another client sends, which tells no end: that of one that breaks off looks alike, but that it has gone."""
+    chunks = _chunks(reader)
+    while True:
+        with query.still():
+            chunk = next(chunks, None)
+        if chunk is None:
+            break
+        if chunk.data is not None and chunk.data.num_rows:
+            query.rows += chunk.data.num_rows
+            yield chunk.data
+    if gone():
+        raise Cancelled("the rows broke off: nothing was written")
+
+
+def _chunks(reader: fl.MetadataRecordBatchReader) -> Iterator[fl.FlightStreamChunk]:
+    """What the caller sends. Its bytes are believed by nobody before the rows are checked."""
+    with arrow("the rows"):
+        yield from reader
+
+
+def decode(body: bytes | None, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(body or b"", type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidArgument(f"the request cannot be read: {error}") from None
+
+
+@contextlib.contextmanager
+def arrow(what: str) -> Iterator[None]:
+    """Around the reading of Arrow data that a caller sent."""
+    try:
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        raise InvalidArgument(f"{what} cannot be read: {error}") from None
+
+
+def check_text(schema: pa.Schema | None) -> None:
+    """Raises UnicodeDecodeError if a name in it, however deep, is no text: Arrow reads names when they are used."""
+    str(schema)
