@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -14,15 +15,19 @@ from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.admission import Admission
 from headrace.service.door import Access, Door
+from headrace.service.limits import UNLIMITED, Limits, memory_of_machine, parse_size
 from headrace.service.listening import is_of_this_machine
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries
 from headrace.service.server import Server
 from headrace.service.store import Store
+from headrace.service.worker.pool import Workers
 
 _FEWEST = 4
 _WAITING_EACH = 8
 _PATIENCE_S = 30.0
+_WORKERS_EACH = 3
+"""Processes for SQL, for each query that runs: of some nobody takes the rows."""
 
 
 class Embedded(ProjectStore):
@@ -56,6 +61,7 @@ class Service:
         access: how callers say who they are; by default nobody is asked, which is for this machine alone.
         concurrency: queries that run at once, twice as many as processors by default. Others wait: eight for each of
             these, for half a minute; more are Busy.
+        limits: what each may take; of memory, by default, its share of what all may.
 
     Raises:
         InvalidArgument: an address would be open to other machines, or its callers could not say who they are.
@@ -68,20 +74,25 @@ class Service:
         tls: TLS | None = None,
         access: Access | None = None,
         concurrency: int | None = None,
+        limits: Limits = UNLIMITED,
     ) -> None:
         self._access = access or Access()
         running = concurrency or max(_FEWEST, 2 * (os.cpu_count() or 1))
-        self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S))
         if tls is not None and not any(_is_secure(uri) for uri in listen):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
                 hint="write grpc+tls://host:port",
             )
-        self._store = Store(config)
+        limits = _shared(limits, config, running)
+        each = dataclasses.replace(config, memory_limit=f"{limits.memory}B")
+        self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S), limits)
+        workers = Workers(each, _WORKERS_EACH * running)
+        self._store = Store(config, turns=running, limits=limits, workers=workers)
         self._servers: list[tuple[str, Server]] = []
         try:
             for uri in listen:
                 self._servers.append((uri, self._server(uri, tls)))
+            workers.warm()
         except BaseException:
             self.stop()
             raise
@@ -126,6 +137,14 @@ class Service:
             )
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
+
+
+def _shared(limits: Limits, config: StoreConfig, running: int) -> Limits:
+    """The limits, with the memory that each query has of what all may hold."""
+    if limits.memory is not None:
+        return limits
+    whole = memory_of_machine() if config.memory_limit is None else parse_size(config.memory_limit)
+    return dataclasses.replace(limits, memory=whole // running)
 
 
 def _is_secure(uri: str) -> bool:

@@ -41,20 +41,19 @@ def test_each_thread_has_its_place() -> None:
         assert all(readers.map(read, range(8)))
 
 
-@pytest.mark.parametrize(("memory_limit", "kept"), [(None, False), ("1GB", True)])
-def test_bytes_are_kept_where_a_limit_is_named(memory_limit: str | None, kept: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [False, True])
+def test_bytes_are_kept_where_that_is_asked_for(kept: bool, tmp_path: Path) -> None:
     sink = pa.BufferOutputStream()
     chance = random.Random(1)
     pq.write_table(pa.table({"n": [chance.random() for _ in range(300_000)]}), sink)
     content = sink.getvalue().to_pybytes()
     with ThreadPoolExecutor(4) as threads, contextlib.ExitStack() as stack:
         of = RemoteFile("f", lambda: io.BytesIO(content), contextlib.nullcontext, lambda: None, threads)
-        engine = Engine(memory_limit=memory_limit, threads=2, spill=tmp_path)
+        engine = Engine(memory_limit="1GB", threads=2, keeps_files=kept, spill=tmp_path)
         stack.callback(engine.close)
         files = SimpleNamespace(file=lambda _: of)
         engine.reach(cast("Places", SimpleNamespace(files=lambda _: files)))
-        assert engine._instance is not None
-        duck = engine._instance.cursor()
+        duck = engine._instances[0]._root.cursor()
         duck.sql("SELECT sum(n) FROM read_parquet('s3://bucket/f')").fetchall()
         ((held,),) = duck.sql(
             "SELECT coalesce(sum(nr_bytes), 0) FROM duckdb_external_file_cache()"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headrace.engine.duck import Engine, translated
+from headrace.engine.duck import Engine
+from headrace.engine.failure import translated
 from headrace.engine.passed import packed, unpacked
 from headrace.errors import Timeout
 

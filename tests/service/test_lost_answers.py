@@ -228,7 +228,8 @@ def test_a_dataset_is_made_once_wherever_the_line_is_cut(
                     became = error.code
                 network.mend()
             time.sleep(0.1)
-            wait(lambda: len(list(tmp_path.glob("lake/.headrace/scratch-*/*"))) == 1)  # no longer at work
+            # No longer at work: of each process that is, there is a file that it holds, and no more.
+            wait(lambda: all(file.name == "held" for file in tmp_path.glob("lake/.headrace/scratch-*/*")))
             found = near.list_training_datasets()
             assert len(found) <= 1, (point, became)
             assert all(map(dataset_acts.same, found))

@@ -75,6 +75,20 @@ def serve(
             help="Queries that run at once, twice as many as processors by default; others wait.", min=1
         ),
     ] = None,
+    query_memory: Annotated[
+        str | None,
+        typer.Option(
+            help="What one query may hold in memory, such as 2GB; by default its share of what all may."
+        ),
+    ] = None,
+    query_disk: Annotated[
+        str | None,
+        typer.Option(help="What one query may put on disk where memory does not do, such as 50GB."),
+    ] = None,
+    query_seconds: Annotated[
+        float | None, typer.Option(help="How long a read may run; it is ended then.", min=0.001)
+    ] = None,
+    query_rows: Annotated[int | None, typer.Option(help="How many rows a read may give.", min=1)] = None,
     json: Json = False,
 ) -> None:
     """Serve a store over Arrow Flight until interrupted.
@@ -83,6 +97,7 @@ def serve(
     way have a few seconds to finish. What goes wrong inside it is logged on stderr.
     """
     from headrace.service.door import Access
+    from headrace.service.limits import Limits, parse_size
     from headrace.wiring import Service
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -96,7 +111,13 @@ def serve(
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
     access = Access(client_ca, user_pattern)
-    service = Service(config, listen, tls, access, concurrency)
+    limits = Limits(
+        memory=None if query_memory is None else parse_size(query_memory),
+        disk=None if query_disk is None else parse_size(query_disk),
+        seconds=query_seconds,
+        rows=query_rows,
+    )
+    service = Service(config, listen, tls, access, concurrency, limits)
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
     if json:
         print_json({"listening": service.listening, "open": access.is_open})

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headrace.engine.duck import Engine, translated
+from headrace.engine.duck import Engine
+from headrace.engine.failure import translated
 from headrace.engine.file_index import Positions
 from headrace.formats.base import Snapshot
 

@@ -98,8 +98,7 @@ class Snapshot:
             also: columns that the files have beside those of the schema.
         """
         columns = [*(f for f in self.schema if f.name not in self.partition_by), *also]
-        addresses = files["address" if "address" in files.column_names else "path"].to_pylist()
-        paths = ", ".join(text(_GLOB.sub(r"[\g<0>]", path)) for path in addresses)
+        paths = ", ".join(text(PATTERN.sub(r"[\g<0>]", path)) for path in addresses(files))
         found = f"read_parquet([{paths}], hive_partitioning=false"
         whole = not also and self._is_whole(files)
         found = f"{found})" if whole else self._typed(found, columns, {f.name for f in also})
@@ -176,10 +175,16 @@ class Snapshot:
         return [files.take(sorted(share)) for share in shares if share]
 
 
+def addresses(files: pa.Table) -> list[str]:
+    """By which the engine reads files of a snapshot."""
+    found: list[str] = files["address" if "address" in files.column_names else "path"].to_pylist()
+    return found
+
+
 # Of a file among those that are read, and of a row in its file.
 _NUMBERS = ("file_index", "file_row_number")
 # DuckDB takes a path with one of these for a pattern.
-_GLOB = re.compile(r"[*?\[]")
+PATTERN = re.compile(r"[*?\[]")
 
 
 def _value(value: object) -> str:

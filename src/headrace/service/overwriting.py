@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headrace.engine.duck import Session, translated
+from headrace.engine.failure import translated
+from headrace.engine.session import Session
 from headrace.errors import BadData
 from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot

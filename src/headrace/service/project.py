@@ -49,13 +49,14 @@ from headrace.service.running import Running
 from headrace.service.sql_reading import SqlReader, SqlRows
 from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, detail, vacuum
+from headrace.service.worker.sql import WorkerRows, WorkerSql
 from headrace.service.writing import Writer
 from headrace.storage.base import new_location
 
 if TYPE_CHECKING:
     from headrace.service.store import Store
 
-Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows
+Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
 """What a read gives when it is run."""
 
 
@@ -69,7 +70,11 @@ class ProjectStore:
         self.definitions = Definitions(store.registry, project, rights)
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
-        self._sql = SqlReader(self._reader_of)
+        self.sql = (
+            SqlReader(self._reader_of)
+            if store.workers is None
+            else WorkerSql(store.workers, store.calls, project, rights.user or None)
+        )
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(
             project, self.definitions, store.registry.address, store.storage, self._reader
@@ -235,7 +240,9 @@ class ProjectStore:
     def delete_dataset(self, view: str, version: int) -> None:
         self._datasets.delete(view, version)
 
-    def prepare(self, request: ReadRequest) -> Prepared:
+    def prepare(self, request: ReadRequest, gone: Callable[[], bool] = lambda: False) -> Prepared:
+        if request.sql is not None:  # which may take long to understand
+            return self.sql.prepare(request, gone)
         return self._reads(request).prepare(request)
 
     def parts(self, prepared: Prepared) -> int:
@@ -246,7 +253,7 @@ class ProjectStore:
 
     def sql_parameters(self, sql: str) -> list[str]:
         """The names of the parameters of a query: numbers from 1 on, or what stands after each `$`."""
-        return self._sql.parameters(sql)
+        return self.sql.parameters(sql)
 
     def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
         return self.run(prepared, spine).reader()
@@ -280,11 +287,11 @@ class ProjectStore:
     def close(self) -> None:
         """The store is closed by who opened it."""
 
-    def _reads(self, request: ReadRequest) -> Reader | Datasets | StatisticsReader | SqlReader:
+    def _reads(self, request: ReadRequest) -> Reader | Datasets | StatisticsReader | SqlReader | WorkerSql:
         if request.stored is not None:
             return self._datasets
         if request.sql is not None:
-            return self._sql
+            return self.sql
         return self._statistics if request.statistics else self._reader
 
     def _reader_of(self, project: str | None) -> Reader:

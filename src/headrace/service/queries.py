@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 
-from headrace.errors import Cancelled, NotFound
+from headrace.errors import Cancelled, HeadraceError, LimitExceeded, NotFound
 from headrace.protocol import QueryInfo, QueryState
 from headrace.service.admission import Admission, Turn
+from headrace.service.limits import UNLIMITED, Limits
 
 
 class Queries:
@@ -17,10 +19,12 @@ class Queries:
 
     Args:
         admission: gives its turns.
+        limits: of each piece of it.
     """
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, limits: Limits = UNLIMITED) -> None:
         self._admission = admission
+        self.limits = limits
         self._known: dict[str, Query] = {}
         self._number = 0
         self._lock = threading.Lock()
@@ -42,6 +46,7 @@ class Queries:
             self._known[query.id] = query
         try:
             query.turn = self._admission.enter((user, project), query.check)
+            query.began = time.monotonic()
         except BaseException:
             self._forget(query)
             raise
@@ -99,7 +104,7 @@ class Query:
         self._gone = gone
         self._kind = kind
         self._started = dt.datetime.now(dt.UTC)
-        self._cancelled = False
+        self._cancelled: HeadraceError | None = None
         self._stop: Callable[[], None] = lambda: None
         self.id = query_id
         self.user = user
@@ -107,6 +112,7 @@ class Query:
         self.ticket = ticket
         self.rows = 0
         self.turn: Turn | None = None
+        self.began: float | None = None
 
     def stops(self, stop: Callable[[], None]) -> None:
         """What is to be called, from another thread, if somebody stops the query."""
@@ -114,19 +120,27 @@ class Query:
         self.check()
 
     @contextlib.contextmanager
-    def still(self, rows: int = 0) -> Iterator[None]:
+    def still(self) -> Iterator[None]:
         """Within, nothing is worked on: the caller takes rows that were made, or makes some."""
         assert self.turn is not None
-        self.rows += rows
         self.turn.pause()
         yield
         self.turn.go_on()
         self.check_cancelled()
 
     def check_cancelled(self) -> None:
-        """Raises Cancelled if somebody stopped it."""
-        if self._cancelled:
-            raise Cancelled("the query was cancelled")
+        """Raises Cancelled if somebody stopped it; LimitExceeded: it was stopped, since it took too long."""
+        if self._cancelled is not None:
+            raise self._cancelled
+
+    @contextlib.contextmanager
+    def told_why(self) -> Iterator[None]:
+        """Within, what is cancelled tells why."""
+        try:
+            yield
+        except Cancelled:
+            self.check_cancelled()
+            raise
 
     def check(self) -> None:
         """Raises Cancelled if nobody wants it any more."""
@@ -135,7 +149,34 @@ class Query:
             raise Cancelled("the caller has gone")
 
     def cancel(self) -> None:
-        self._cancelled = True
+        self._end(Cancelled("the query was cancelled"))
+
+    def is_late(self) -> bool:
+        """Whether it has had its time. It is stopped then."""
+        seconds = self._queries.limits.seconds
+        if seconds is None or self.began is None or time.monotonic() - self.began < seconds:
+            return False
+        self._end(
+            LimitExceeded(
+                f"the query took more than {seconds:g} seconds",
+                hint="ask for less at once, or have the service allow more by --query-seconds",
+            )
+        )
+        return True
+
+    def count(self, rows: int) -> None:
+        """Rows that are about to be sent. Raises LimitExceeded: they are too many."""
+        self.rows += rows
+        most = self._queries.limits.rows
+        if most is not None and self.rows > most:
+            raise LimitExceeded(
+                f"the answer has more than {most:,} rows",
+                hint="ask for less at once, or have the service allow more by --query-rows",
+            )
+
+    def _end(self, why: HeadraceError) -> None:
+        if self._cancelled is None:
+            self._cancelled = why
         self._stop()
 
     def told(self) -> QueryInfo:

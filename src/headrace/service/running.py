@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.calls import Calls
-from headrace.engine.duck import Session, translated
+from headrace.engine.failure import translated
 from headrace.engine.passed import passed
+from headrace.engine.session import Session
 from headrace.formats.streamed import Batches
 from headrace.planning.duckdb_sql import SPINE, Program, render
 from headrace.planning.facts import Facts, needs_nanos

@@ -6,9 +6,10 @@ import dataclasses
 
 import pyarrow as pa
 
-from headrace.engine.duck import Engine, Session
+from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
+from headrace.engine.session import Session
 from headrace.errors import AmbiguousRows
 from headrace.formats.base import Snapshot
 from headrace.formats.streamed import Batches, StreamedSnapshot

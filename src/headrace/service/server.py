@@ -74,7 +74,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         with self._answering(context, is_sql) as project:
             if is_sql:
                 bearer, body = self._bearer(context), action.body.to_pybytes()
-                return iter(self._flight_sql.act(project, bearer, action.type, body))
+                return iter(self._flight_sql.act(project, bearer, action.type, body, context.is_cancelled))
             handler = ACTIONS.get(action.type)
             if handler is None:
                 raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
@@ -109,15 +109,19 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         with self._answering(context, is_sql) as project:
             bearer = self._bearer(context)
             if is_sql:
-                return self._flight_sql.info(project, bearer, descriptor, wanted="rows")
-            prepared = project.prepare(decode(descriptor.command, ReadRequest))
+                return self._flight_sql.info(
+                    project, bearer, descriptor, wanted="rows", gone=context.is_cancelled
+                )
+            prepared = project.prepare(decode(descriptor.command, ReadRequest), context.is_cancelled)
             endpoints = [] if prepared.request.spine_schema else self._endpoints(bearer, project, prepared)
             schema, told = read_schema(prepared.schema_ipc), protocol.encode(prepared)
             return fl.FlightInfo(schema, descriptor, endpoints, -1, -1, False, told)
 
     def get_schema(self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor) -> fl.SchemaResult:
         with self._answering(context, is_sql=True) as project:
-            info = self._flight_sql.info(project, self._bearer(context), descriptor, wanted="schema")
+            info = self._flight_sql.info(
+                project, self._bearer(context), descriptor, wanted="schema", gone=context.is_cancelled
+            )
             return fl.SchemaResult(info.schema)
 
     def _endpoints(
@@ -246,7 +250,10 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 spool.add(batch)
             spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
             query.stops(writing.cancel)
-            with self._watch.over(context.is_cancelled, writing.cancel):
+            with (
+                query.told_why(),
+                self._watch.over(lambda: context.is_cancelled() or query.is_late(), writing.cancel),
+            ):
                 return project.make_dataset(writing, spine)
         finally:
             spool.close()
@@ -296,15 +303,19 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 query.close()
                 making.release()
 
-        with contextlib.closing(query):
+        with contextlib.closing(query), query.told_why():
             try:
                 query.stops(stop)
                 while True:
-                    with making, self._watch.over(context.is_cancelled, running.cancel):
+                    with (
+                        making,
+                        self._watch.over(lambda: context.is_cancelled() or query.is_late(), running.cancel),
+                    ):
                         batch = next(batches, None)
                     if batch is None:
                         return
-                    with query.still(batch.num_rows):
+                    query.count(batch.num_rows)
+                    with query.still():
                         yield batch
             finally:
                 with making:  # who stops it may be at that just now

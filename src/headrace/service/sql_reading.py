@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import itertools
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from headrace.engine.duck import Session, translated
-from headrace.errors import InvalidArgument, NameClash, NotFound, SqlRejected
+from headrace.calls import Calls
+from headrace.engine.failure import translated
+from headrace.engine.session import Session
+from headrace.errors import Cancelled, InvalidArgument, NameClash, NotFound, SqlRejected
+from headrace.formats.base import Snapshot, addresses
 from headrace.formats.duckdb_type import duckdb_type
+from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.definition import read_schema, write_schema
 from headrace.model.duration import parse_time
 from headrace.model.expression import Value
 from headrace.model.expression_sql import identifier, literal, text
 from headrace.model.query import Query, Source
 from headrace.model.request import PointInTime, Prepared, ReadRequest
+from headrace.planning.plan import Plan
 from headrace.planning.sql_check import (
     CheckedQuery,
     SqlTable,
@@ -31,6 +38,7 @@ from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
 
 _LONGEST = 100_000
+_MOST_FOLDERS = 32
 # Columns by their looks: where there is none of the name, the engine calls these functions, which these macros hide.
 _HIDDEN = """
 current_catalog current_date current_localtime current_localtimestamp current_role current_schema current_time
@@ -52,13 +60,13 @@ class SqlReader:
     def __init__(self, readers: Callable[[str | None], Reader]) -> None:
         self._readers = readers
 
-    def prepare(self, request: ReadRequest) -> Prepared:
-        """Check the query and fix the snapshots of its tables.
+    def prepare(self, request: ReadRequest, gone: Callable[[], bool] = lambda: False) -> Prepared:
+        """Check the query and fix the snapshots of its tables, whether or not the caller has `gone`.
 
         Raises:
             SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group or view.
         """
-        with self._readers(None).engine.session() as session:
+        with contextlib.closing(self._readers(None).engine.open_for_user()) as session:
             query = _checked(session, request)
             # A request that was prepared before has its tables.
             tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
@@ -81,7 +89,7 @@ class SqlReader:
 
     def parameters(self, sql: str) -> list[str]:
         """The names of the parameters of a query: numbers from 1 on, or what stands after each `$`."""
-        with self._readers(None).engine.session() as session:
+        with contextlib.closing(self._readers(None).engine.open_for_user()) as session:
             return parameters_of(_parsed(session, sql))
 
     def parts(self, prepared: Prepared) -> int:
@@ -91,8 +99,7 @@ class SqlReader:
         """The rows, to be read once."""
         if prepared.request.now is None:
             raise InvalidArgument("the read is not prepared")
-        reader = self._readers(None)
-        return SqlRows(self, reader, reader.engine.open(), prepared)
+        return SqlRows(self, self._readers(None).calls, prepared)
 
     def explain(self, request: ReadRequest) -> str:
         """Which snapshots the query is of."""
@@ -100,27 +107,31 @@ class SqlReader:
         told = ", ".join(f"{ref} at snapshot {n}" for ref, n in prepared.snapshots.items())
         return f"SQL over {told or 'no feature group'}\n{request.sql}"
 
-    def start(self, session: Session, request: ReadRequest) -> str:
-        """Give the session the tables of a pinned request, and the statement to be run there."""
-        query = _checked(session, request)
-        if {table.label for table in query.tables} != set(request.tables):
-            raise InvalidArgument("the read was prepared for other tables than the query names")
-        session.execute(_NO_CLOCK)
-        for table in query.tables:
-            pinned = request.tables[table.label]
-            if pinned.kind == "training":
-                self._show_view(session, table, pinned)
-            else:
-                self._show_group(session, table, pinned)
-        return _text(session, query)
+    def start(self, request: ReadRequest) -> tuple[Session, Callable[[], str]]:
+        """A session for a pinned request, and what gives it the tables of the query, and then the query to be run."""
+        engine = self._readers(None).engine
+        with contextlib.closing(engine.open_for_user()) as session:
+            query = _checked(session, request)
+            statement = _text(session, query)
+        _check_tables(query, request.tables)
+        read = {table: request.tables[table.label] for table in query.tables}
+        scans = {
+            table: self._readers(table.project).scan_of(pinned)
+            for table, pinned in read.items()
+            if pinned.kind != "training"
+        }
+        session = engine.open_for_user(_folders(snapshot for _, snapshot in scans.values()))
 
-    def _show_group(self, session: Session, table: SqlTable, pinned: ReadRequest) -> None:
-        plan, snapshot = self._readers(table.project).scan_of(pinned)
-        if snapshot is None:
-            _show_nothing(session, table, plan.schema)
-            return
-        columns = ", ".join(map(identifier, plan.schema.names))
-        _show(session, table, f"SELECT {columns} FROM {session.relation(snapshot)}")
+        def shown() -> str:
+            session.execute(_NO_CLOCK)
+            for table, pinned in read.items():
+                if table in scans:
+                    _show_group(session, table, *scans[table])
+                else:
+                    self._show_view(session, table, pinned)
+            return statement
+
+        return session, shown
 
     def _show_view(self, session: Session, table: SqlTable, pinned: ReadRequest) -> None:
         """Its rows, computed once: a query may scan them several times."""
@@ -135,8 +146,7 @@ class SqlReader:
 
     def _show_columns(self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> None:
         """Give the session tables with the columns of the query's, and no rows."""
-        if {table.label for table in query.tables} != set(tables):
-            raise InvalidArgument("the read was prepared for other tables than the query names")
+        _check_tables(query, tables)
         session.execute(_NO_CLOCK)
         for table in query.tables:
             _show_nothing(session, table, self._readers(table.project).schema_of(tables[table.label]))
@@ -175,16 +185,19 @@ class SqlReader:
 class SqlRows:
     """The rows of a query, as `Running` gives those of a plan. Nothing happens before the first is asked for."""
 
-    def __init__(self, sql: SqlReader, reader: Reader, session: Session, prepared: Prepared) -> None:
+    def __init__(self, sql: SqlReader, calls: Calls, prepared: Prepared) -> None:
         self._sql = sql
-        self._calls = reader.calls
-        self._session = session
+        self._calls = calls
         self._request = prepared.request
+        self._session: Session | None = None
+        self._cancelled = False
         self.schema = read_schema(prepared.schema_ipc)
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""
-        self._session.interrupt()
+        self._cancelled = True
+        if self._session is not None:
+            self._session.interrupt()
 
     def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
         """The rows as they are made. Once only; closing the iterator stops the work."""
@@ -192,10 +205,13 @@ class SqlRows:
 
     def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
         left = self._request.limit
+        session, shown = self._sql.start(self._request)
+        self._session = session
         try:
-            statement = self._sql.start(self._session, self._request)
+            if self._cancelled:
+                raise Cancelled("the query was cancelled")
             with translated(of_users=True):
-                for batch in self._session.stream(statement, batch_rows, of_users=True):
+                for batch in session.stream(shown(), batch_rows, of_users=True):
                     if left is not None and left <= 0:
                         return
                     if batch.schema.names != self.schema.names:
@@ -203,7 +219,7 @@ class SqlRows:
                     yield batch.slice(0, left).cast(self.schema)
                     left = None if left is None else left - batch.num_rows
         finally:
-            self._session.close()
+            session.close()
 
     def table(self) -> pa.Table:
         """All rows at once."""
@@ -217,9 +233,37 @@ def _show(session: Session, table: SqlTable, rows: str) -> None:
     session.execute(f"CREATE TEMP VIEW {identifier(table.shown)} AS {rows}")
 
 
+def _show_group(session: Session, table: SqlTable, plan: Plan, snapshot: Snapshot | None) -> None:
+    if snapshot is None:
+        _show_nothing(session, table, plan.schema)
+        return
+    columns = ", ".join(map(identifier, plan.schema.names))
+    _show(session, table, f"SELECT {columns} FROM {session.relation(snapshot)}")
+
+
 def _show_nothing(session: Session, table: SqlTable, schema: pa.Schema) -> None:
     columns = (f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in schema)
     _show(session, table, f"SELECT {', '.join(columns)} WHERE false")
+
+
+def _check_tables(query: CheckedQuery, tables: Collection[str]) -> None:
+    if {table.label for table in query.tables} != set(tables):
+        raise InvalidArgument("the read was prepared for other tables than the query names")
+
+
+def _folders(snapshots: Iterable[Snapshot | None]) -> set[str]:
+    """Those of the files that the engine reads. Those of the partitions of a table are many: then what they are in."""
+    folders: set[str] = set()
+    for snapshot in snapshots:
+        if snapshot is None or isinstance(snapshot, StreamedSnapshot):
+            continue
+        found = {file.rpartition("/")[0] for file in addresses(snapshot.files)}
+        if len(found) > _MOST_FOLDERS:
+            levels = zip(*(folder.split("/") for folder in found), strict=False)
+            alike = itertools.takewhile(lambda level: len(set(level)) == 1, levels)
+            found = {"/".join(level[0] for level in alike)}
+        folders |= found
+    return folders
 
 
 def _checked(session: Session, request: ReadRequest) -> CheckedQuery:

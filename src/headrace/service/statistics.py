@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from headrace.calls import Calls
-from headrace.engine.duck import Session
+from headrace.engine.session import Session
 from headrace.errors import InvalidArgument
 from headrace.formats.base import Snapshot
 from headrace.formats.streamed import StreamedSnapshot

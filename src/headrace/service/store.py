@@ -27,7 +27,9 @@ from headrace.model.right import OWNER, Rights
 from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import Registry
 from headrace.service.binding import open_registry
+from headrace.service.limits import UNLIMITED, Limits
 from headrace.service.project import ProjectStore
+from headrace.service.worker.pool import Workers
 from headrace.storage.base import Storage
 from headrace.storage.open import open_storage
 
@@ -36,10 +38,26 @@ _KEPT_TABLES = 256
 
 
 class Store:
-    """Opens the parts that `config` names. Close it after use; the end of the program closes it, too."""
+    """Opens the parts that `config` names. Close it after use; the end of the program closes it, too.
 
-    def __init__(self, config: StoreConfig) -> None:
+    Args:
+        turns: queries that run at once, each with memory and disk of its own.
+        limits: of each.
+        workers: run what users write in SQL; without any it is run here.
+        seals: what users write in SQL is run where it can reach nothing else.
+    """
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        *,
+        turns: int = 1,
+        limits: Limits = UNLIMITED,
+        workers: Workers | None = None,
+        seals: bool = False,
+    ) -> None:
         self.calls = Calls()
+        self.workers = workers
         self.storage = open_storage(config, RegistryHold(config.registry))
         try:
             self._registry = open_registry(config, self.storage)
@@ -49,9 +67,13 @@ class Store:
         with contextlib.suppress(HeadraceError):  # then the next one does it
             self.storage.work.settle(self._registry.address, self._registry.is_location, self.storage.remove)
         self.engine = Engine(
-            memory_limit=config.memory_limit,
+            memory_limit=config.memory_limit if limits.memory is None else f"{limits.memory}B",
             threads=config.threads,
+            keeps_files=config.memory_limit is not None,
             spill=self.storage.work.spill,
+            spill_limit=limits.disk,
+            instances=turns,
+            seals=seals,
         )
         self.keys = KeyIndex(self.engine)
         self._tables: Kept[Table] = Kept(_KEPT_TABLES)
@@ -60,7 +82,7 @@ class Store:
         self._lock = threading.Lock()
         # Called as the program ends, too.
         self._ending = weakref.finalize(
-            self, _close, self.calls, self.engine, self._connections, self._registry, self.storage
+            self, _close, self.calls, self.engine, workers, self._connections, self._registry, self.storage
         )
 
     def table(self, definition: GroupDefinition) -> Table:
@@ -133,7 +155,12 @@ def _key(definition: GroupDefinition) -> tuple[object, ...]:
 
 
 def _close(
-    calls: Calls, engine: Engine, connections: Connections, registry: Registry, storage: Storage
+    calls: Calls,
+    engine: Engine,
+    workers: Workers | None,
+    connections: Connections,
+    registry: Registry,
+    storage: Storage,
 ) -> None:
     """Every part, even if another cannot be closed; in a fork none, for they are the parent's."""
     if calls.is_ours:
@@ -141,7 +168,15 @@ def _close(
             parts.callback(storage.close)
             parts.callback(registry.close)
             parts.callback(connections.close)
-            if calls.close(engine.interrupt):
+            if workers is not None:
+                parts.callback(workers.close)
+            if calls.close(lambda: _interrupt(engine, workers)):
                 engine.close()
     else:
         engine.abandon()
+
+
+def _interrupt(engine: Engine, workers: Workers | None) -> None:
+    engine.interrupt()
+    if workers is not None:
+        workers.interrupt()

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from headrace.engine.duck import Engine, translated
+from headrace.engine.duck import Engine
+from headrace.engine.failure import translated
 from headrace.errors import Conflict, InvalidArgument, SnapshotNotFound
 from headrace.formats.attempt import attempt
 from headrace.formats.base import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.flight as fl
@@ -53,19 +53,26 @@ class FlightSql:
         self._endpoints = endpoints
 
     def info(
-        self, project: ProjectStore, bearer: Bearer, descriptor: fl.FlightDescriptor, *, wanted: str
+        self,
+        project: ProjectStore,
+        bearer: Bearer,
+        descriptor: fl.FlightDescriptor,
+        *,
+        wanted: Literal["rows", "schema"],
+        gone: Callable[[], bool],
     ) -> fl.FlightInfo:
         """What a command will give, and the tickets for its rows.
 
         Args:
             wanted: "schema" if nobody will ask for the rows.
+            gone: whether the caller has.
         """
         name, command = unwrapped(descriptor.command)
         schema = self._catalog(bearer).schema(name, command)
         if schema is not None:
             ticket = self._tickets.issue(*bearer, CatalogCommand(descriptor.command))
             return _info(schema, descriptor, [fl.FlightEndpoint(ticket, [])])
-        prepared = project.prepare(self._asked(bearer, name, command))
+        prepared = project.prepare(self._asked(bearer, name, command), gone)
         endpoints = self._endpoints(bearer, project, prepared) if wanted == "rows" else []
         return _info(read_schema(prepared.schema_ipc), descriptor, endpoints)
 
@@ -73,13 +80,15 @@ class FlightSql:
         """The answer to a command for metadata."""
         return self._catalog(bearer).rows(*unwrapped(command.command))
 
-    def act(self, project: ProjectStore, bearer: Bearer, action: str, body: bytes) -> list[bytes]:
+    def act(
+        self, project: ProjectStore, bearer: Bearer, action: str, body: bytes, gone: Callable[[], bool]
+    ) -> list[bytes]:
         """The answer to an action."""
         match action:
             case "CreatePreparedStatement":
                 _, asked = _expected(body, "ActionCreatePreparedStatementRequest")
                 _check_no_transaction(asked)
-                return [self._statement(project, bearer, asked.query)]
+                return [self._statement(project, bearer, asked.query, gone)]
             case "ClosePreparedStatement":
                 _expected(body, "ActionClosePreparedStatementRequest")
                 return []
@@ -141,7 +150,7 @@ class FlightSql:
                 return ReadRequest(kind="query", sql=statement.sql, parameters=statement.parameters)
         raise Unsupported(f"the service does not answer {name}", hint="it reads, and appends by ingesting")
 
-    def _statement(self, project: ProjectStore, bearer: Bearer, sql: str) -> bytes:
+    def _statement(self, project: ProjectStore, bearer: Bearer, sql: str, gone: Callable[[], bool]) -> bytes:
         """A statement's handle, the columns of its rows, as far as they can be told before its parameters are known,
         and the parameters, which have no type of their own and are told as text.
         """
@@ -149,7 +158,7 @@ class FlightSql:
         request = ReadRequest(kind="query", sql=sql, parameters=dict.fromkeys(names))
         schema = b""
         try:
-            schema = project.prepare(request).schema_ipc
+            schema = project.prepare(request, gone).schema_ipc
         except HeadraceError:
             if not names:
                 raise
