@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from headrace.model.expression import Ref
-from headrace.model.expression_sql import isnan_sql, literal, text
+from headrace.model.expression_sql import isnan_sql, isnull_sql, literal, text, unforeseen_sql
 from headrace.model.formula import (
     Call,
     Case,
@@ -84,7 +84,7 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
             case "negative":
                 return f"(- {operands[0]})"
             case "is null":
-                return f"({operands[0]} IS NULL)"
+                return isnull_sql(operands[0])
             case "in":
                 return f"({operands[0]} IN ({', '.join(operands[1:])}))"
             case "/":
@@ -117,6 +117,11 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 return f"CAST(length({given[0]}) AS BIGINT)"
             case "concat":
                 return f"({' || '.join(given)})"
+            case "coalesce":
+                given = [
+                    value if isinstance(argument, Constant | Nothing) else unforeseen_sql(value)
+                    for argument, value in zip(arguments, given, strict=True)
+                ]
         return f"{function}({', '.join(given)})"
 
     result = type_of(formula, kind)

@@ -84,7 +84,7 @@ class CheckedQuery:
         tables: those that the query does not define itself.
     """
 
-    tree: Mapping[str, Any]
+    tree: dict[str, Any]
     tables: tuple[SqlTable, ...]
 
 

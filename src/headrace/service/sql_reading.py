@@ -33,6 +33,7 @@ from headrace.planning.sql_check import (
     parameters_of,
     with_parameters,
 )
+from headrace.planning.sql_nulls import put_unforeseen
 from headrace.protocol import BATCH_ROWS
 from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
@@ -71,7 +72,7 @@ class SqlReader:
             # A request that was prepared before has its tables.
             tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
             self._show_columns(session, query, tables)
-            schema = _schema(session, _text(session, query))
+            schema = _schema(session, _written(session, query.tree))
         snapshots: dict[str, int] = {}
         for table in query.tables:
             read = tables[table.label].query
@@ -112,7 +113,7 @@ class SqlReader:
         engine = self._readers(None).engine
         with contextlib.closing(engine.open_for_user()) as session:
             query = _checked(session, request)
-            statement = _text(session, query)
+            statement = _written(session, query.tree)
         _check_tables(query, request.tables)
         read = {table: request.tables[table.label] for table in query.tables}
         scans = {
@@ -271,7 +272,9 @@ def _checked(session: Session, request: ReadRequest) -> CheckedQuery:
     parsed = _parsed(session, request.sql)
     if not parsed.get("error"):
         parsed = with_parameters(parsed, _constants(session, request.parameters))
-    return check_query(parsed)
+    query = check_query(parsed)
+    put_unforeseen(query.tree, lambda column: _name(session, column))
+    return query
 
 
 def _parsed(session: Session, sql: str | None) -> dict[str, Any]:
@@ -298,9 +301,21 @@ def _constants(session: Session, parameters: Mapping[str, Value | None]) -> dict
     return dict(zip(parameters, parsed["statements"][0]["node"]["select_list"], strict=True))
 
 
-def _text(session: Session, query: CheckedQuery) -> str:
-    (row,) = session.rows(f"SELECT json_deserialize_sql({text(json.dumps(query.tree))}) AS sql")
+def _written(session: Session, tree: Mapping[str, Any]) -> str:
+    (row,) = session.rows(f"SELECT json_deserialize_sql({text(json.dumps(tree))}) AS sql")
     return str(row["sql"])
+
+
+def _name(session: Session, column: Mapping[str, Any]) -> str:
+    """The name that DuckDB gives to a column of a result without one, which is its expression, written out."""
+    node = {
+        "type": "SELECT_NODE",
+        "cte_map": {},
+        "select_list": [column],
+        "from_table": {"type": "EMPTY"},
+        "aggregate_handling": "STANDARD_HANDLING",
+    }
+    return _written(session, {"error": False, "statements": [{"node": node}]}).removeprefix("SELECT ")
 
 
 def _schema(session: Session, sql: str) -> pa.Schema:
