@@ -64,8 +64,9 @@ def isnan_sql(value: str) -> str:
 
 
 def isnull_sql(value: str) -> str:
-    """In DuckDB 2.0, which passes over a page of Parquet for whose one text a condition is false, and takes its rows
-    for nulls: where null fulfils the condition, all of them come out. It foresees `v IS NULL`, but not this.
+    """In DuckDB 2.0, which passes over pages of Parquet files for whose only text a condition is false, and gives null
+    for all their rows: where null fulfils the condition, it gives rows that do not. It foresees `v IS NULL`, but not
+    this.
     """
     return f"(({value} IS NULL) = true)"
 
