@@ -36,6 +36,7 @@ PROTOCOL_VERSION = 1
 VERSION_HEADER = "headrace-protocol"
 REQUEST_HEADER = "headrace-request-id"
 PROJECT_HEADER = "headrace-project"
+AUTHORIZATION_HEADER = "authorization"
 
 _LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from headrace.client.address import SCHEMES
 from headrace.config import TLS, StoreConfig
 from headrace.errors import InvalidArgument, Unavailable
+from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.admission import Admission
 from headrace.service.door import Access, Door
-from headrace.service.listening import is_of_this_machine
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries
 from headrace.service.server import Server
@@ -54,6 +54,8 @@ class Service:
         listen: addresses; see `headrace.service.server.Server`.
         tls: the server's certificate and key, for the `grpc+tls` addresses among them.
         access: how callers say who they are; by default nobody is asked, which is for this machine alone.
+        token_listen: addresses for callers who have a token and no certificate, where `access` asks for certificates
+            at the others.
         concurrency: queries that run at once, twice as many as processors by default. Others wait: eight for each of
             these, for half a minute; more are Busy.
 
@@ -68,20 +70,30 @@ class Service:
         tls: TLS | None = None,
         access: Access | None = None,
         concurrency: int | None = None,
+        token_listen: Sequence[str] = (),
     ) -> None:
         self._access = access or Access()
         running = concurrency or max(_FEWEST, 2 * (os.cpu_count() or 1))
         self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S))
-        if tls is not None and not any(_is_secure(uri) for uri in listen):
+        if tls is not None and not any(map(is_secure, [*listen, *token_listen])):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
                 hint="write grpc+tls://host:port",
             )
+        if token_listen and not (self._access.takes_tokens and self._access.takes_certificates):
+            raise InvalidArgument(
+                "--token-listen is for callers without a certificate, where --listen asks for one",
+                hint="it goes with --client-ca and --tokens; without --client-ca, --listen takes tokens",
+            )
+        asks = self._access.takes_certificates
         self._store = Store(config)
+        self._door = Door(self._access, self._store.registry.token_user)
         self._servers: list[tuple[str, Server]] = []
         try:
             for uri in listen:
-                self._servers.append((uri, self._server(uri, tls)))
+                self._servers.append((uri, self._server(uri, tls, asks)))
+            for uri in token_listen:
+                self._servers.append((uri, self._server(uri, tls, False)))
         except BaseException:
             self.stop()
             raise
@@ -98,20 +110,26 @@ class Service:
         self._servers.clear()
         self._store.close()
 
-    def _server(self, uri: str, tls: TLS | None) -> Server:
+    def _server(self, uri: str, tls: TLS | None, asks: bool) -> Server:
         if uri.split("://")[0] not in SCHEMES:
             raise InvalidArgument(f"{uri!r} is no address", hint="write grpc://127.0.0.1:8815")
-        secure = _is_secure(uri)
+        secure = is_secure(uri)
         if secure and (tls is None or tls.read_identity() is None):
             raise InvalidArgument(
                 f"{uri} needs a certificate and a key", hint="give --tls-cert and --tls-key"
             )
-        if self._access.is_open and urlsplit(uri).hostname and not is_of_this_machine(uri):
+        if self._access.is_open and _can_be_reached(uri):
             raise InvalidArgument(
                 f"{uri} can be reached from other machines, and nobody would be asked who they are",
-                hint="give --client-ca with the authority of their certificates, or listen on 127.0.0.1",
+                hint="give --client-ca with the authority of their certificates, or --tokens, "
+                "or listen on 127.0.0.1",
             )
-        if not self._access.is_open and not secure:
+        if self._access.takes_tokens and not secure and _can_be_reached(uri):
+            raise InvalidArgument(
+                f"tokens would be sent to {uri} for everybody on the way to read",
+                hint="write grpc+tls://host:port, or listen on 127.0.0.1",
+            )
+        if asks and not secure:
             raise InvalidArgument(
                 f"callers at {uri} could show no certificate, which --client-ca asks for",
                 hint="write grpc+tls://host:port",
@@ -121,15 +139,17 @@ class Service:
                 self._store,
                 uri,
                 tls.read_identity() if secure and tls else None,
-                Door(self._access),
+                self._door,
                 self._queries,
+                self._access.read_client_ca() if asks else None,
             )
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
 
 
-def _is_secure(uri: str) -> bool:
-    return uri.startswith("grpc+tls://")
+def _can_be_reached(uri: str) -> bool:
+    """By other machines; what names no host is refused by who listens."""
+    return urlsplit(uri).hostname is not None and not is_of_this_machine(uri)
 
 
 def _with_port(uri: str, port: int) -> str:

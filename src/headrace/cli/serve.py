@@ -17,10 +17,11 @@ from headrace.cli.target import Json, Option, ServerName, Verify, certificates, 
 from headrace.config import TLS, store_config
 
 if TYPE_CHECKING:
+    from headrace.service.door import Access
     from headrace.wiring import Service
 
 _GRACE_SECONDS = 3.0
-_OPEN = " (open: nobody is asked who they are, and every program of this machine may do everything)"
+_OPEN = "(open: nobody is asked who they are, and every program of this machine may do everything)"
 
 
 def serve(
@@ -65,6 +66,15 @@ def serve(
             help="Regular expression for the name in a certificate; its group, if any, is the user."
         ),
     ] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Take tokens that the store has issued: headrace token create.")
+    ] = False,
+    token_listen: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Address for callers who have a token and no certificate, beside --client-ca; several are allowed."
+        ),
+    ] = None,
     memory_limit: Annotated[
         str | None, typer.Option(help="What queries may hold in memory, such as 4GB.")
     ] = None,
@@ -95,17 +105,27 @@ def serve(
         tls=certificates(pems_dir, None, None, None, server_name, verify),
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
-    access = Access(client_ca, user_pattern)
-    service = Service(config, listen, tls, access, concurrency)
+    access = Access(client_ca, user_pattern, tokens)
+    service = Service(config, listen, tls, access, concurrency, token_listen or ())
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
     if json:
         print_json({"listening": service.listening, "open": access.is_open})
     else:
-        for uri in service.listening:
-            print_text(f"serving {root} at {uri}{_OPEN if access.is_open else ''}")
+        for number, uri in enumerate(service.listening):
+            asks = access.takes_certificates and number < len(listen)
+            print_text(f"serving {root} at {uri} {_asked(access, asks)}")
         sys.stdout.flush()
     os.read(asked_to_stop, 1)
     _stop(service)
+
+
+def _asked(access: Access, certificate: bool) -> str:
+    """What callers at an address must show."""
+    if access.is_open:
+        return _OPEN
+    if not certificate:
+        return "(callers show a token)"
+    return f"(callers show a certificate{', and may show a token' if access.takes_tokens else ''})"
 
 
 def _signals(*numbers: signal.Signals) -> int:

@@ -152,6 +152,8 @@ class Wire:
             (protocol.REQUEST_HEADER.encode(), request_id.encode()),
             (protocol.PROJECT_HEADER.encode(), self._project.encode()),
         ]
+        if self._address.token is not None:
+            headers.append((protocol.AUTHORIZATION_HEADER.encode(), f"Bearer {self._address.token}".encode()))
         try:
             yield fl.FlightCallOptions(timeout=timeout, headers=headers)
         except (pa.ArrowException, OSError) as error:

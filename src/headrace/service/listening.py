@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 from urllib.parse import urlsplit
@@ -30,17 +29,6 @@ def check_address(uri: str) -> None:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as door:
         door.connect(parts.path)
         raise Unavailable(f"cannot listen on {uri}: somebody else does")
-
-
-def is_of_this_machine(uri: str) -> bool:
-    """Whether only this machine can reach an address."""
-    parts = urlsplit(uri)
-    if parts.scheme == "grpc+unix" or parts.hostname == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return False
 
 
 def refusal(uri: str) -> HeadraceError:

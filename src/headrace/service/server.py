@@ -40,19 +40,25 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         identity: certificate chain and private key of the server, for `grpc+tls`.
         door: knows who calls.
         queries: the work under way, at whichever address it was asked for.
+        client_ca: authorities of the certificates that clients must show; without them none is asked for.
 
     Raises:
         Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
     """
 
     def __init__(
-        self, store: Store, listen: str, identity: tuple[bytes, bytes] | None, door: Door, queries: Queries
+        self,
+        store: Store,
+        listen: str,
+        identity: tuple[bytes, bytes] | None,
+        door: Door,
+        queries: Queries,
+        client_ca: bytes | None = None,
     ) -> None:
         self._store = store
         self._door = door
         self._queries = queries
         self._tickets = Tickets(store.registry.secret("tickets"))
-        client_ca = door.access.read_client_ca() if identity else None
         self._watch = Watch()
         check_address(listen)
         try:
@@ -215,8 +221,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             yield self._store.project(project, user)
 
     def _bearer(self, context: fl.ServerCallContext) -> tuple[str | None, str]:
-        """Who calls, and in which project."""
-        return self._door.user(context.peer_identity()), context.get_middleware(_HEADERS).project
+        """Who calls, and in which project: found once in a call, for the registry is asked about tokens."""
+        call = context.get_middleware(_HEADERS)
+        if call.bearer is None:
+            call.bearer = self._door.user(context.peer_identity(), call.authorization), call.project
+        return call.bearer  # type: ignore[no-any-return]
 
     def _query(self, context: fl.ServerCallContext, kind: str) -> Query:
         """Waits for the caller's turn. To be closed."""
@@ -323,16 +332,19 @@ def _flight_error(error: HeadraceError, request_id: str) -> fl.FlightError:
 
 class _Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
     def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> _Call:
-        return _Call({name.lower(): values[0] for name, values in headers.items() if values})
+        return _Call({name.lower(): values for name, values in headers.items() if values})
 
 
 class _Call(fl.ServerMiddleware):  # type: ignore[misc]
     """What the headers of one call say."""
 
-    def __init__(self, headers: dict[str, str]) -> None:
-        self.protocol = headers.get(protocol.VERSION_HEADER, "")
-        self.request_id = headers.get(protocol.REQUEST_HEADER, "unnamed")[:64]
-        self.project = headers.get(protocol.PROJECT_HEADER, "default")
+    def __init__(self, headers: dict[str, list[str]]) -> None:
+        first = {name: values[0] for name, values in headers.items()}
+        self.protocol = first.get(protocol.VERSION_HEADER, "")
+        self.request_id = first.get(protocol.REQUEST_HEADER, "unnamed")[:64]
+        self.project = first.get(protocol.PROJECT_HEADER, "default")
+        self.authorization = headers.get(protocol.AUTHORIZATION_HEADER, [])
+        self.bearer: tuple[str | None, str] | None = None
 
 
 def _decode(body: bytes | None, kind: Any) -> Any:
