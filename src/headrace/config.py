@@ -403,12 +403,34 @@ def given_token(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get(TOKEN_VARIABLE) or None
     try:
-        with file.open("rb") as opened:
-            return opened.read(_LONGEST_TOKEN_FILE).decode("ascii").rstrip()
-    except OSError as error:
-        raise InvalidArgument(f"cannot read the token in {file}: {error.strerror}") from None
+        return read_file(file, _LONGEST_TOKEN_FILE).decode("ascii").rstrip()
     except UnicodeDecodeError:
         raise InvalidArgument(f"{file} holds no token, and something that is not ASCII") from None
+
+
+def read_file(file: Path, most: int) -> bytes:
+    """What a file holds, `most` bytes at most. Raises InvalidArgument."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(most + 1)
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
+    if len(data) > most:
+        raise InvalidArgument(f"{file} holds more than {most:,} bytes")
+    return data
+
+
+def stamps(*files: str | os.PathLike[str]) -> tuple[object, ...]:
+    """What differs once one of these files was changed, or replaced by another."""
+    return tuple(map(_stamp, files))
+
+
+def _stamp(file: str | os.PathLike[str]) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def hadoop_user() -> str:

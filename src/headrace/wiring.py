@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from headrace.client.address import SCHEMES
 from headrace.config import TLS, StoreConfig
-from headrace.errors import InvalidArgument, Unavailable
+from headrace.errors import InvalidArgument, MissingDependency, Unavailable
 from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
@@ -83,13 +83,13 @@ class Service:
         if token_listen and not (self._access.takes_tokens and self._access.takes_certificates):
             raise InvalidArgument(
                 "--token-listen is for callers without a certificate, where --listen asks for one",
-                hint="it goes with --client-ca and --tokens; without --client-ca, --listen takes tokens",
+                hint="it goes with --client-ca, and --tokens or --jwt-keys; without --client-ca, --listen takes tokens",
             )
         asks = self._access.takes_certificates
         self._store = Store(config)
-        self._door = Door(self._access, self._store.registry.token_user)
         self._servers: list[tuple[str, Server]] = []
         try:
+            self._door = Door(self._access, _takers(self._access, self._store.registry))
             for uri in listen:
                 self._servers.append((uri, self._server(uri, tls, asks)))
             for uri in token_listen:
@@ -145,6 +145,20 @@ class Service:
             )
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
+
+
+def _takers(access: Access, registry: Registry) -> list[Callable[[str], str | None]]:
+    """Those who know tokens. Raises MissingDependency, and what the keys of an issuer raise."""
+    takers: list[Callable[[str], str | None]] = [registry.token_user] if access.tokens else []
+    if access.issuer is not None:
+        try:
+            from headrace.service.signed_tokens import SignedTokens
+        except ImportError:
+            raise MissingDependency(
+                "JSON Web Tokens need PyJWT and cryptography", hint='pip install "headrace[jwt]"'
+            ) from None
+        takers.append(SignedTokens(access.issuer).user_of)
+    return takers
 
 
 def _can_be_reached(uri: str) -> bool:

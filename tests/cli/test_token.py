@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 import headrace as hr
 from cli.helpers import CLEAN, Ran
@@ -112,3 +115,39 @@ def test_people_read_what_is_asked(root: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline().endswith("(callers show a token)\n")
         process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--jwt-keys", "k.pem"], "--jwt-issuer"),
+        (["--jwt-keys", "k.pem", "--jwt-issuer", "i"], "--jwt-audience"),
+        (["--jwt-user-claim", "email"], "--jwt-keys"),
+        (["--jwt-algorithm", "RS256"], "--jwt-keys"),
+        (["--jwt-keys", "k.pem", "--jwt-issuer", "i", "--jwt-audience", "a"], "cannot read k.pem"),
+        (
+            ["--jwt-keys", "k", "--jwt-issuer", "i", "--jwt-audience", "a", "--jwt-algorithm", "HS256"],
+            "HS256",
+        ),
+        (["--jwt-keys", "http://x/", "--jwt-issuer", "i", "--jwt-audience", "a"], "https"),
+    ],
+)
+def test_half_an_issuer(command: Callable[..., Ran], tmp_path: Path, options: list[str], told: str) -> None:
+    ran = command("serve", "--root", tmp_path, "--listen", "grpc://127.0.0.1:0", *options, "--json")
+    assert (ran.code, ran.error["code"]) == (2, "INVALID_ARGUMENT")
+    assert told in f"{ran.error['message']} {ran.error['hint']}"
+
+
+def test_a_token_of_an_issuer(command: Callable[..., Ran], tmp_path: Path) -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    (tmp_path / "key.pem").write_bytes(key.public_key().public_bytes(*form))
+    issuer = ("--jwt-keys", tmp_path / "key.pem", "--jwt-issuer", "us", "--jwt-audience", "headrace")
+    claim = ("--jwt-user-claim", "email", "--jwt-algorithm", "EdDSA")
+    started = start_server(tmp_path / "lake", tmp_path / "log", *map(str, issuer + claim))
+    told = {"iss": "us", "aud": "headrace", "exp": 4_000_000_000, "email": "anna@x.org"}
+    listing = ("token", "create", "--store", started.url, "--json")
+    assert command(*listing, HEADRACE_TOKEN=jwt.encode(told, key, "EdDSA")).json["user"] == "anna@x.org"
+    refused = command(*listing, HEADRACE_TOKEN=jwt.encode({**told, "aud": "x"}, key, "EdDSA"))
+    assert (refused.code, refused.error["code"]) == (4, "UNAUTHENTICATED")
+    started.stop()

@@ -32,8 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def server(store: Store) -> Iterator[Server]:
-    door = Door(Access(), store.registry.token_user)
-    started = Server(store, "grpc://127.0.0.1:0", None, door, Queries(Admission(4, 32, 30)))
+    started = Server(store, "grpc://127.0.0.1:0", None, Door(Access()), Queries(Admission(4, 32, 30)))
     yield started
     started.shutdown()
 

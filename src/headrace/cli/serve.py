@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import TLS, store_config
+from headrace.service.issuer import USUAL_ALGORITHMS, Issuer
 
 if TYPE_CHECKING:
     from headrace.service.door import Access
@@ -69,6 +70,24 @@ def serve(
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Take tokens that the store has issued: headrace token create.")
     ] = False,
+    jwt_keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="Take JSON Web Tokens that these keys have signed: a PEM public key, or a JWKS by file or https.",
+        ),
+    ] = None,
+    jwt_issuer: Annotated[str | None, typer.Option(help="What iss must be in them.")] = None,
+    jwt_audience: Annotated[str | None, typer.Option(help="What aud must be in them.")] = None,
+    jwt_algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"By which they may be signed; {', '.join(USUAL_ALGORITHMS)} by default. Repeat it for each."
+        ),
+    ] = None,
+    jwt_user_claim: Annotated[
+        str | None, typer.Option(help="The claim that names the user; by default sub.")
+    ] = None,
     token_listen: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,7 +124,8 @@ def serve(
         tls=certificates(pems_dir, None, None, None, server_name, verify),
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
-    access = Access(client_ca, user_pattern, tokens)
+    issuer = _issuer(jwt_keys, jwt_issuer, jwt_audience, jwt_algorithm, jwt_user_claim)
+    access = Access(client_ca, user_pattern, tokens, issuer)
     service = Service(config, listen, tls, access, concurrency, token_listen or ())
     asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
     if json:
@@ -117,6 +137,21 @@ def serve(
         sys.stdout.flush()
     os.read(asked_to_stop, 1)
     _stop(service)
+
+
+def _issuer(
+    keys: str | None,
+    name: str | None,
+    audience: str | None,
+    algorithms: list[str] | None,
+    user_claim: str | None,
+) -> Issuer | None:
+    """Raises InvalidArgument for half of one."""
+    given = {"algorithms": tuple(algorithms or ()), "user_claim": user_claim}
+    if not (keys or name or audience or any(given.values())):
+        return None
+    rest: dict[str, Any] = {option: value for option, value in given.items() if value}
+    return Issuer(keys or "", name or "", audience or "", **rest)
 
 
 def _asked(access: Access, certificate: bool) -> str:

@@ -348,8 +348,11 @@ class Registry:
 
     def token_user(self, text: str) -> str | None:
         """Whom a token names; None where it is none, or was revoked. Raises Unauthenticated: it has expired."""
+        parts = tokens.parse(text)
+        if parts is None:
+            return None
         with self._database.reading() as connection:
-            return tokens.user_of(connection, text)
+            return tokens.user_of(connection, *parts)
 
 
 @contextlib.contextmanager

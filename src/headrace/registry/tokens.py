@@ -20,8 +20,6 @@ from headrace.errors import LimitExceeded, NotFound, Unauthenticated
 from headrace.model.token import NewToken, Token
 from headrace.registry.tables import access_tokens
 
-PREFIX = "hr_"
-
 _TEXT = re.compile(r"hr_([0-9a-f]{16})_([0-9a-f]{64})")
 _MOST_OF_A_USER = 100
 _EXPIRED_FOR = dt.timedelta(days=30)
@@ -50,7 +48,7 @@ def add(connection: Connection, user: str, lifetime: dt.timedelta, description: 
     secret = secrets.token_hex(32)
     row = {"id": token.id, "user_name": user, "digest": _digest(secret)}
     connection.execute(insert(access_tokens), {**row, "definition": msgspec.json.encode(token).decode()})
-    return NewToken(**msgspec.structs.asdict(token), text=f"{PREFIX}{token.id}_{secret}")
+    return NewToken(**msgspec.structs.asdict(token), text=f"hr_{token.id}_{secret}")
 
 
 def everybodys(connection: Connection) -> list[Token]:
@@ -74,13 +72,16 @@ def remove(connection: Connection, token_id: str, user: str | None) -> None:
         raise NotFound(f"there is no token {token_id!r}", hint="headrace token list shows those there are")
 
 
-def user_of(connection: Connection, text: str) -> str | None:
-    """Whom a token names; None where it is none, or was revoked. Raises Unauthenticated: it has expired."""
+def parse(text: str) -> tuple[str, str] | None:
+    """Id and secret of what looks like a token."""
     parts = _TEXT.fullmatch(text)
-    if parts is None:
-        return None
-    row = connection.execute(_ONE, {"id": parts[1]}).one_or_none()
-    is_right = hmac.compare_digest(_NOBODYS if row is None else row.digest, _digest(parts[2]))
+    return None if parts is None else (parts[1], parts[2])
+
+
+def user_of(connection: Connection, token_id: str, secret: str) -> str | None:
+    """Whom a token names; None where there is none, or it was revoked. Raises Unauthenticated: it has expired."""
+    row = connection.execute(_ONE, {"id": token_id}).one_or_none()
+    is_right = hmac.compare_digest(_NOBODYS if row is None else row.digest, _digest(secret))
     if row is None or not is_right:
         return None
     token = _DECODER.decode(row.definition)

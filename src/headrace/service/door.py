@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from headrace.config import TLS
 from headrace.errors import InvalidArgument, Unauthenticated
 from headrace.model.right import check_user
+from headrace.service.issuer import Issuer
 
 _HOW = "give one with token=…, --token-file or HEADRACE_TOKEN"
 
@@ -23,11 +24,13 @@ class Access:
             by its first subject alternative name, or where it has none, by its common name (what gRPC hands on).
         user_pattern: a regular expression that this name must match in full; its group, if it has one, is the user.
         tokens: tokens that the store has issued are taken.
+        issuer: tokens that it has signed are taken.
     """
 
     client_ca: str | os.PathLike[str] | None = None
     user_pattern: str | None = None
     tokens: bool = False
+    issuer: Issuer | None = None
 
     def __post_init__(self) -> None:
         if self.user_pattern is not None:
@@ -48,7 +51,7 @@ class Access:
 
     @property
     def takes_tokens(self) -> bool:
-        return self.tokens
+        return self.tokens or self.issuer is not None
 
     def read_client_ca(self) -> bytes | None:
         """Raises TLSError."""
@@ -59,12 +62,12 @@ class Door:
     """Tells the users of calls by what `access` says.
 
     Args:
-        token_user: whom a token names that the store has issued; None where it has not.
+        takers: each tells whom a token names; None where it is none that it knows.
     """
 
-    def __init__(self, access: Access, token_user: Callable[[str], str | None]) -> None:
+    def __init__(self, access: Access, takers: Sequence[Callable[[str], str | None]] = ()) -> None:
         self._access = access
-        self._token_user = token_user
+        self._takers = takers
         self._pattern = None if access.user_pattern is None else _compiled(access.user_pattern)
 
     def user(self, peer: bytes, authorization: Sequence[str] = ()) -> str | None:
@@ -92,12 +95,12 @@ class Door:
     def _named_by_token(self, authorization: Sequence[str]) -> str:
         """Whatever is wrong with it, but that it has expired, is told alike: nobody finds out which there are."""
         scheme, _, token = authorization[0].partition(" ")
-        user = None
-        if len(authorization) == 1 and scheme.lower() == "bearer" and self._access.tokens:
-            user = self._token_user(token)
-        if user is None:
-            raise Unauthenticated("the token is none that this service takes", hint=_HOW)
-        return user
+        if len(authorization) == 1 and scheme.lower() == "bearer":
+            for take in self._takers:
+                user = take(token)
+                if user is not None:
+                    return user
+        raise Unauthenticated("the token is none that this service takes", hint=_HOW)
 
     def _named_by_certificate(self, name: str) -> str:
         if self._pattern is not None:
