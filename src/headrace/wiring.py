@@ -15,8 +15,11 @@ from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.admission import Admission
 from headrace.service.door import Access, Door
+from headrace.service.entrance import Entrance
+from headrace.service.pems import PemFiles, Pems
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries
+from headrace.service.renewal import Renewal
 from headrace.service.server import Server
 from headrace.service.store import Store
 
@@ -85,15 +88,16 @@ class Service:
                 "--token-listen is for callers without a certificate, where --listen asks for one",
                 hint="it goes with --client-ca, and --tokens or --jwt-keys; without --client-ca, --listen takes tokens",
             )
-        asks = self._access.takes_certificates
+        self._renewal = Renewal(PemFiles(tls or TLS(None), self._access.client_ca))
         self._store = Store(config)
-        self._servers: list[tuple[str, Server]] = []
+        self._entrances: list[Entrance] = []
         try:
             self._door = Door(self._access, _takers(self._access, self._store.registry))
             for uri in listen:
-                self._servers.append((uri, self._server(uri, tls, asks)))
+                self._open(uri, asks=self._access.takes_certificates)
             for uri in token_listen:
-                self._servers.append((uri, self._server(uri, tls, False)))
+                self._open(uri, asks=False)
+            self._renewal.start(self._entrances)
         except BaseException:
             self.stop()
             raise
@@ -101,20 +105,29 @@ class Service:
     @property
     def listening(self) -> list[str]:
         """The addresses, with the ports that were found for port 0."""
-        return [_with_port(uri, server.port) for uri, server in self._servers]
+        return [entrance.uri for entrance in self._entrances]
+
+    def renew(self) -> None:
+        """Look at once whether the files of certificates have changed, which is done every few seconds anyway."""
+        self._renewal.ask()
 
     def stop(self) -> None:
         """Finish the calls under way, take no new ones, and close the store."""
-        for _, server in self._servers:
-            server.shutdown()
-        self._servers.clear()
+        for entrance in self._entrances:
+            entrance.close()
+        self._renewal.close()
+        for entrance in self._entrances:
+            entrance.join()
+        self._entrances.clear()
         self._store.close()
 
-    def _server(self, uri: str, tls: TLS | None, asks: bool) -> Server:
+    def _open(self, uri: str, asks: bool) -> None:
+        """Listen at an address. `asks` for certificates of clients."""
         if uri.split("://")[0] not in SCHEMES:
             raise InvalidArgument(f"{uri!r} is no address", hint="write grpc://127.0.0.1:8815")
         secure = is_secure(uri)
-        if secure and (tls is None or tls.read_identity() is None):
+        pems = self._renewal.pems if secure else None
+        if secure and pems is None:
             raise InvalidArgument(
                 f"{uri} needs a certificate and a key", hint="give --tls-cert and --tls-key"
             )
@@ -134,15 +147,14 @@ class Service:
                 f"callers at {uri} could show no certificate, which --client-ca asks for",
                 hint="write grpc+tls://host:port",
             )
+
+        def start(uri: str, pems: Pems | None) -> Server:
+            identity, client_ca = (None, None) if pems is None else (pems.identity, pems.client_ca)
+            asked = client_ca if asks else None
+            return Server(self._store, uri, identity, self._door, self._queries, asked)
+
         try:
-            return Server(
-                self._store,
-                uri,
-                tls.read_identity() if secure and tls else None,
-                self._door,
-                self._queries,
-                self._access.read_client_ca() if asks else None,
-            )
+            self._entrances.append(Entrance(uri, pems, start))
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
 
@@ -164,9 +176,3 @@ def _takers(access: Access, registry: Registry) -> list[Callable[[str], str | No
 def _can_be_reached(uri: str) -> bool:
     """By other machines; what names no host is refused by who listens."""
     return urlsplit(uri).hostname is not None and not is_of_this_machine(uri)
-
-
-def _with_port(uri: str, port: int) -> str:
-    if uri.startswith("grpc+unix://"):
-        return uri
-    return f"{uri.rsplit(':', 1)[0]}:{port}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.service.door import Access
     from headrace.wiring import Service
 
+_RENEWING = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
 _GRACE_SECONDS = 3.0
 _OPEN = "(open: nobody is asked who they are, and every program of this machine may do everything)"
 
@@ -109,7 +110,8 @@ def serve(
     """Serve a store over Arrow Flight until interrupted.
 
     The first line on stdout says where it listens, and whether it is open. SIGINT and SIGTERM stop it: calls under
-    way have a few seconds to finish. What goes wrong inside it is logged on stderr.
+    way have a few seconds to finish. SIGHUP has it look at its certificates, as it does by itself every few seconds.
+    What goes wrong inside it is logged on stderr.
     """
     from headrace.service.door import Access
     from headrace.wiring import Service
@@ -127,7 +129,7 @@ def serve(
     issuer = _issuer(jwt_keys, jwt_issuer, jwt_audience, jwt_algorithm, jwt_user_claim)
     access = Access(client_ca, user_pattern, tokens, issuer)
     service = Service(config, listen, tls, access, concurrency, token_listen or ())
-    asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
+    signals = _signals(signal.SIGTERM, signal.SIGINT, *_RENEWING)
     if json:
         print_json({"listening": service.listening, "open": access.is_open})
     else:
@@ -135,7 +137,8 @@ def serve(
             asks = access.takes_certificates and number < len(listen)
             print_text(f"serving {root} at {uri} {_asked(access, asks)}")
         sys.stdout.flush()
-    os.read(asked_to_stop, 1)
+    while os.read(signals, 1)[0] in _RENEWING:
+        service.renew()
     _stop(service)
 
 

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from headrace.config import TLS
 from headrace.errors import InvalidArgument, Unauthenticated
 from headrace.model.right import check_user
 from headrace.service.issuer import Issuer
@@ -52,10 +51,6 @@ class Access:
     @property
     def takes_tokens(self) -> bool:
         return self.tokens or self.issuer is not None
-
-    def read_client_ca(self) -> bytes | None:
-        """Raises TLSError."""
-        return TLS(self.client_ca).read_ca()
 
 
 class Door:

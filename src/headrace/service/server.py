@@ -73,6 +73,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             del self._store  # the library keeps a server that did not start, and what it holds
             raise refusal(listen) from None
 
+    def shutdown(self) -> None:
+        """Take no new calls, and wait for those under way."""
+        super().shutdown()
+        self._watch.close()
+
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
         with self._answering(context) as project:
             handler = _ACTIONS.get(action.type)
