@@ -151,27 +151,33 @@ def test_clients_live_through_it(service, pems, old, new) -> None:
     failed: list[Exception] = []
     done: list[int] = []
 
-    def call() -> None:
-        with hr.connect(service.listening[1], tls=hr.TLS(both), token=made.text, timeout=60) as store:
-            while not ending.is_set():
-                try:
-                    assert store.get_feature_group("numbers").name == "numbers"
-                    done.append(1)
-                except Exception as error:
-                    failed.append(error)
+    def call(store: hr.FeatureStore) -> None:
+        while not ending.is_set():
+            try:
+                assert store.get_feature_group("numbers").name == "numbers"
+                done.append(1)
+            except Exception as error:
+                failed.append(error)
 
-    threads = [threading.Thread(target=call) for _ in range(3)]
+    tls = hr.TLS(both)
+    stores = [hr.connect(service.listening[1], tls=tls, token=made.text, timeout=60) for _ in range(3)]
+    threads = [threading.Thread(target=call, args=(store,)) for store in stores]
     for thread in threads:
         thread.start()
-    for authority in (new, old, new, old):
-        put(pems, authority)
-        renewed(service, lambda name=authority.cert.stem: shown(service.listening[1], old, new) == name)
-        calls = len(done)
-        while len(done) < calls + 20:
-            time.sleep(0.01)
-    ending.set()
-    for thread in threads:
-        thread.join()
+    try:
+        for authority in (new, old, new, old):
+            put(pems, authority)
+            renewed(service, lambda name=authority.cert.stem: shown(service.listening[1], old, new) == name)
+            deadline, calls = time.monotonic() + 20, len(done)
+            while len(done) < calls + 20:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+    finally:
+        ending.set()
+        for thread in threads:
+            thread.join()
+    for store in stores:
+        store.close()
     assert [error for error in failed if not getattr(error, "retryable", False)] == []
 
 

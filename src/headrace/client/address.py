@@ -9,6 +9,7 @@ import re
 import socket
 import ssl
 import sys
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
 _HINT = "see whether headrace serve runs there, and listens at this address"
 _KNOCK_SECONDS = 5.0
 _ALERT_SECONDS = 0.5
+_MOMENT_SECONDS = 0.2
 # An address in `sockaddr_un`, which ends with a NUL.
 _SOCKET_BYTES = 107 if sys.platform == "linux" else 103
 _CHANNEL_OPTIONS = (
@@ -235,7 +237,19 @@ class Address:
 
 
 def diagnose(address: Address) -> HeadraceError | None:
-    """Why a service does not answer, found by a look of our own; None if that tells nothing."""
+    """Why a service does not answer, found by a look of our own; None if that tells nothing.
+
+    A second look is taken at what seems to be wrong with certificates: a service that just then lets go of its address,
+    to show new ones, closes the connections of whoever has come.
+    """
+    found = _seen(address)
+    if found is None or type(found) is Unavailable:
+        return found
+    time.sleep(_MOMENT_SECONDS)
+    return _seen(address)
+
+
+def _seen(address: Address) -> HeadraceError | None:
     try:
         address.look()
     except HeadraceError as error:

@@ -70,6 +70,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 middleware={_HEADERS: _Headers()},
             )
         except (OSError, pa.ArrowException):
+            self._watch.close()
             del self._store  # the library keeps a server that did not start, and what it holds
             raise refusal(listen) from None
 

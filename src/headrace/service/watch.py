@@ -34,7 +34,8 @@ class Watch:
                 del self._calls[key]
 
     def close(self) -> None:
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._wake.set()
 
     def _run(self) -> None:
@@ -51,5 +52,5 @@ class Watch:
             for gone, cancel in self._calls.values():
                 if gone():
                     cancel()
-            if not self._calls:
+            if not self._calls and not self._closed:
                 self._wake.clear()
