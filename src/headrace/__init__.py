@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from headrace.model.detail import TableDetail as TableDetail
     from headrace.model.expression import Column as Column
     from headrace.model.right import Grant as Grant
+    from headrace.model.token import NewToken as NewToken
+    from headrace.model.token import Token as Token
 
     __version__: str
 
@@ -46,8 +48,10 @@ else:
         "FeatureStore": "headrace.client.store",
         "FeatureView": "headrace.client.feature_view",
         "Grant": "headrace.model.right",
+        "NewToken": "headrace.model.token",
         "Query": "headrace.client.query",
         "Result": "headrace.client.result",
+        "Token": "headrace.model.token",
         "TrainingDataset": "headrace.client.training_dataset",
         "connect": "headrace.connection",
     }

@@ -14,6 +14,7 @@ from headrace.errors import InvalidArgument, NotFound, PermissionDenied, TLSErro
 
 REGISTRY_VARIABLE = "HEADRACE_REGISTRY"
 STORE_VARIABLE = "HEADRACE_STORE"
+TOKEN_VARIABLE = "HEADRACE_TOKEN"
 DEBUG_VARIABLE = "HEADRACE_DEBUG"
 WORK_VARIABLE = "HEADRACE_WORK"
 HADOOP_CONF_VARIABLE = "HADOOP_CONF_DIR"
@@ -23,6 +24,7 @@ PEMS_VARIABLE = "PEMS_DIR"
 REMOTE_SCHEMES = ("hdfs", "hopsfs", "s3", "s3a", "gs", "abfs", "abfss", "az")
 """Those of the storages that a store can lie in, beside folders of this machine."""
 
+_LONGEST_TOKEN_FILE = 65_536
 _HOST_PORT = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}")
 _ONE_SLASH = re.compile(
     rf"(?P<scheme>{'|'.join(REMOTE_SCHEMES)}|file|grpc|grpc\+tls|grpc\+unix):/?(?!/)", re.IGNORECASE
@@ -391,6 +393,44 @@ def default_registry() -> str | None:
 def default_store() -> str | None:
     """What the command line works on where no store is named: the environment's."""
     return os.environ.get(STORE_VARIABLE) or None
+
+
+def given_token(file: Path | None) -> str | None:
+    """The token by which the command line names its user to a service: in a file, or in the environment.
+
+    Raises InvalidArgument, which does not repeat what may be a token.
+    """
+    if file is None:
+        return os.environ.get(TOKEN_VARIABLE) or None
+    try:
+        return read_file(file, _LONGEST_TOKEN_FILE).decode("ascii").rstrip()
+    except UnicodeDecodeError:
+        raise InvalidArgument(f"{file} holds no token, and something that is not ASCII") from None
+
+
+def read_file(file: Path, most: int) -> bytes:
+    """What a file holds, `most` bytes at most. Raises InvalidArgument."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(most + 1)
+    except OSError as error:
+        raise InvalidArgument(f"cannot read {file}: {error.strerror}") from None
+    if len(data) > most:
+        raise InvalidArgument(f"{file} holds more than {most:,} bytes")
+    return data
+
+
+def stamps(*files: str | os.PathLike[str]) -> tuple[object, ...]:
+    """What differs once one of these files was changed, or replaced by another."""
+    return tuple(map(_stamp, files))
+
+
+def _stamp(file: str | os.PathLike[str]) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def hadoop_user() -> str:

@@ -18,6 +18,7 @@ def connect(
     project: str = "default",
     registry: str | None = None,
     tls: TLS | None = None,
+    token: str | None = None,
     storage_options: dict[str, str] | None = None,
     memory_limit: str | None = None,
     timeout: float | None = None,
@@ -30,12 +31,13 @@ def connect(
         project: namespace of feature groups and views.
         registry: SQLAlchemy URL of the registry; by default SQLite in a local store's folder.
         tls: certificates for `grpc+tls` and `hopsfs`.
+        token: says who calls a service that takes tokens; sent over `grpc+tls` and within this machine alone.
         storage_options: keys, endpoints and the like, by the storage's own names; see docs/storage.md.
         memory_limit: what queries of a store may hold in memory, such as "4GB"; a service has its own.
         timeout: seconds to wait for a service's answer; None waits for ever.
 
     Raises:
-        Unavailable, TLSError, InvalidName, InvalidArgument.
+        Unavailable, TLSError, Unauthenticated, InvalidName, InvalidArgument.
     """
     check_name("project", project)
     if not isinstance(target, str | os.PathLike):
@@ -50,9 +52,10 @@ def connect(
             )
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
-        return FeatureStore(RemoteBackend(Address(uri, tls), project, timeout), uri, project)
-    if timeout is not None:
-        raise InvalidArgument("timeout is for a service, and this store is not one")
+        return FeatureStore(RemoteBackend(Address(uri, tls, token), project, timeout), uri, project)
+    if timeout is not None or token is not None:
+        what = "token" if timeout is None else "timeout"
+        raise InvalidArgument(f"{what} is for a service, and this store is not one")
     # The libraries of tables and queries take half a second to load, and a client of a service needs none of them.
     from headrace.wiring import Embedded
 

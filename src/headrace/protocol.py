@@ -30,11 +30,13 @@ from headrace.model.query import Int64
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.right import Grant
 from headrace.model.struct import know
+from headrace.model.token import NewToken, Token
 
 PROTOCOL_VERSION = 1
 VERSION_HEADER = "headrace-protocol"
 REQUEST_HEADER = "headrace-request-id"
 PROJECT_HEADER = "headrace-project"
+AUTHORIZATION_HEADER = "authorization"
 
 _LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384
@@ -69,6 +71,9 @@ Action = Literal[
     "list_grants",
     "add_grant",
     "remove_grant",
+    "create_token",
+    "list_tokens",
+    "revoke_token",
     "list_queries",
     "cancel_query",
 ]
@@ -196,6 +201,15 @@ class Backend(Protocol):
     def remove_grant(self, user: str, group: str | None) -> None:
         """Raises NotFound."""
 
+    def create_token(self, user: str | None, lifetime_us: int, description: str) -> NewToken:
+        """For a user of every project of the store; None is the caller. Raises PermissionDenied, LimitExceeded."""
+
+    def list_tokens(self) -> list[Token]:
+        """The caller's own; all to whoever opened the store itself."""
+
+    def revoke_token(self, token_id: str) -> None:
+        """Raises NotFound, also for those of others."""
+
     def list_queries(self) -> list[QueryInfo]:
         """What a service does in the project now, the oldest first; to who is no admin, their own."""
 
@@ -295,6 +309,16 @@ class RemoveGrant(msgspec.Struct, frozen=True, omit_defaults=True):
     group: str | None = None
 
 
+class CreateToken(msgspec.Struct, frozen=True, omit_defaults=True):
+    lifetime_us: Int64
+    user: str | None = None
+    description: str = ""
+
+
+class RevokeToken(msgspec.Struct, frozen=True):
+    id: str
+
+
 class QueryInfo(msgspec.Struct, frozen=True):
     """What a service does for a caller now.
 
@@ -357,7 +381,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
-know(RemoveGrant, Nothing, QueryInfo, CancelQuery)
+know(RemoveGrant, CreateToken, RevokeToken, Nothing, QueryInfo, CancelQuery)
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
 know(
     Compact,

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from headrace.client.address import SCHEMES
 from headrace.config import TLS, StoreConfig
-from headrace.errors import InvalidArgument, Unavailable
+from headrace.errors import InvalidArgument, MissingDependency, Unavailable
+from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.admission import Admission
 from headrace.service.door import Access, Door
+from headrace.service.entrance import Entrance
 from headrace.service.limits import UNLIMITED, Limits, memory_of_machine, parse_size
-from headrace.service.listening import is_of_this_machine
+from headrace.service.pems import PemFiles, Pems
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries
+from headrace.service.renewal import Renewal
 from headrace.service.server import Server
 from headrace.service.store import Store
 from headrace.service.worker.pool import Workers
@@ -59,6 +62,8 @@ class Service:
         listen: addresses; see `headrace.service.server.Server`.
         tls: the server's certificate and key, for the `grpc+tls` addresses among them.
         access: how callers say who they are; by default nobody is asked, which is for this machine alone.
+        token_listen: addresses for callers who have a token and no certificate, where `access` asks for certificates
+            at the others.
         concurrency: queries that run at once, twice as many as processors by default. Others wait: eight for each of
             these, for half a minute; more are Busy.
         limits: what each may take; of memory, by default, its share of what all may.
@@ -74,24 +79,36 @@ class Service:
         tls: TLS | None = None,
         access: Access | None = None,
         concurrency: int | None = None,
+        token_listen: Sequence[str] = (),
+        *,
         limits: Limits = UNLIMITED,
     ) -> None:
         self._access = access or Access()
         running = concurrency or max(_FEWEST, 2 * (os.cpu_count() or 1))
-        if tls is not None and not any(_is_secure(uri) for uri in listen):
+        if tls is not None and not any(map(is_secure, [*listen, *token_listen])):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
                 hint="write grpc+tls://host:port",
             )
+        if token_listen and not (self._access.takes_tokens and self._access.takes_certificates):
+            raise InvalidArgument(
+                "--token-listen is for callers without a certificate, where --listen asks for one",
+                hint="it goes with --client-ca, and --tokens or --jwt-keys; without --client-ca, --listen takes tokens",
+            )
         limits = _shared(limits, config, running)
         each = dataclasses.replace(config, memory_limit=f"{limits.memory}B")
         self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S), limits)
+        self._renewal = Renewal(PemFiles(tls or TLS(None), self._access.client_ca))
         workers = Workers(each, _WORKERS_EACH * running)
         self._store = Store(config, turns=running, limits=limits, workers=workers)
-        self._servers: list[tuple[str, Server]] = []
+        self._entrances: list[Entrance] = []
         try:
+            self._door = Door(self._access, _takers(self._access, self._store.registry))
             for uri in listen:
-                self._servers.append((uri, self._server(uri, tls)))
+                self._open(uri, asks=self._access.takes_certificates)
+            for uri in token_listen:
+                self._open(uri, asks=False)
+            self._renewal.start(self._entrances)
             workers.warm()
         except BaseException:
             self.stop()
@@ -100,41 +117,56 @@ class Service:
     @property
     def listening(self) -> list[str]:
         """The addresses, with the ports that were found for port 0."""
-        return [_with_port(uri, server.port) for uri, server in self._servers]
+        return [entrance.uri for entrance in self._entrances]
+
+    def renew(self) -> None:
+        """Look at once whether the files of certificates have changed, which is done every few seconds anyway."""
+        self._renewal.ask()
 
     def stop(self) -> None:
         """Finish the calls under way, take no new ones, and close the store."""
-        for _, server in self._servers:
-            server.shutdown()
-        self._servers.clear()
+        for entrance in self._entrances:
+            entrance.close()
+        self._renewal.close()
+        for entrance in self._entrances:
+            entrance.join()
+        self._entrances.clear()
         self._store.close()
 
-    def _server(self, uri: str, tls: TLS | None) -> Server:
+    def _open(self, uri: str, asks: bool) -> None:
+        """Listen at an address. `asks` for certificates of clients."""
         if uri.split("://")[0] not in SCHEMES:
             raise InvalidArgument(f"{uri!r} is no address", hint="write grpc://127.0.0.1:8815")
-        secure = _is_secure(uri)
-        if secure and (tls is None or tls.read_identity() is None):
+        secure = is_secure(uri)
+        pems = self._renewal.pems if secure else None
+        if secure and pems is None:
             raise InvalidArgument(
                 f"{uri} needs a certificate and a key", hint="give --tls-cert and --tls-key"
             )
-        if self._access.is_open and urlsplit(uri).hostname and not is_of_this_machine(uri):
+        if self._access.is_open and _can_be_reached(uri):
             raise InvalidArgument(
                 f"{uri} can be reached from other machines, and nobody would be asked who they are",
-                hint="give --client-ca with the authority of their certificates, or listen on 127.0.0.1",
+                hint="give --client-ca with the authority of their certificates, or --tokens, "
+                "or listen on 127.0.0.1",
             )
-        if not self._access.is_open and not secure:
+        if self._access.takes_tokens and not secure and _can_be_reached(uri):
+            raise InvalidArgument(
+                f"tokens would be sent to {uri} for everybody on the way to read",
+                hint="write grpc+tls://host:port, or listen on 127.0.0.1",
+            )
+        if asks and not secure:
             raise InvalidArgument(
                 f"callers at {uri} could show no certificate, which --client-ca asks for",
                 hint="write grpc+tls://host:port",
             )
+
+        def start(uri: str, pems: Pems | None) -> Server:
+            identity, client_ca = (None, None) if pems is None else (pems.identity, pems.client_ca)
+            asked = client_ca if asks else None
+            return Server(self._store, uri, identity, self._door, self._queries, asked)
+
         try:
-            return Server(
-                self._store,
-                uri,
-                tls.read_identity() if secure and tls else None,
-                Door(self._access),
-                self._queries,
-            )
+            self._entrances.append(Entrance(uri, pems, start))
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None
 
@@ -147,11 +179,20 @@ def _shared(limits: Limits, config: StoreConfig, running: int) -> Limits:
     return dataclasses.replace(limits, memory=whole // running)
 
 
-def _is_secure(uri: str) -> bool:
-    return uri.startswith("grpc+tls://")
+def _takers(access: Access, registry: Registry) -> list[Callable[[str], str | None]]:
+    """Those who know tokens. Raises MissingDependency, and what the keys of an issuer raise."""
+    takers: list[Callable[[str], str | None]] = [registry.token_user] if access.tokens else []
+    if access.issuer is not None:
+        try:
+            from headrace.service.signed_tokens import SignedTokens
+        except ImportError:
+            raise MissingDependency(
+                "JSON Web Tokens need PyJWT and cryptography", hint='pip install "headrace[jwt]"'
+            ) from None
+        takers.append(SignedTokens(access.issuer).user_of)
+    return takers
 
 
-def _with_port(uri: str, port: int) -> str:
-    if uri.startswith("grpc+unix://"):
-        return uri
-    return f"{uri.rsplit(':', 1)[0]}:{port}"
+def _can_be_reached(uri: str) -> bool:
+    """By other machines; what names no host is refused by who listens."""
+    return urlsplit(uri).hostname is not None and not is_of_this_machine(uri)

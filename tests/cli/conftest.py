@@ -11,7 +11,7 @@ import headrace as hr
 from cli.helpers import Ran, fill
 from conftest import start_server
 from headrace.cli.app import app, run
-from headrace.config import DEBUG_VARIABLE, REGISTRY_VARIABLE, STORE_VARIABLE
+from headrace.config import DEBUG_VARIABLE, REGISTRY_VARIABLE, STORE_VARIABLE, TOKEN_VARIABLE
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def where(request: pytest.FixtureRequest, lake: Path) -> str:
 @pytest.fixture
 def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Runs a command in this process, for what does not depend on a process of its own: it takes no seconds."""
-    for name in (STORE_VARIABLE, REGISTRY_VARIABLE, DEBUG_VARIABLE):
+    for name in (STORE_VARIABLE, REGISTRY_VARIABLE, DEBUG_VARIABLE, TOKEN_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
     def call(*arguments: object, **environment: str) -> Ran:

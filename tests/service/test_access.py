@@ -58,11 +58,12 @@ def owner(root: Path) -> Iterator[hr.FeatureStore]:
 def serve(root: Path, authority: Authority, clients: Authority) -> Iterator[Callable[..., str]]:
     services: list[Service] = []
 
-    def start(**access: str) -> str:
+    def start(by: str = "certificate", **access: str) -> str:
         identity = hr.TLS(None, *authority.issue("service"))
-        config = store_config(str(root))
-        services.append(Service(config, ["grpc+tls://127.0.0.1:0"], identity, Access(clients.cert, **access)))
-        return services[-1].listening[0]
+        config, listen = store_config(str(root)), ["grpc+tls://127.0.0.1:0"]
+        asked = Access(clients.cert, **access, tokens=True)
+        services.append(Service(config, listen, identity, asked, token_listen=listen))
+        return services[-1].listening[["certificate", "token"].index(by)]
 
     yield start
     for service in services:
@@ -71,17 +72,24 @@ def serve(root: Path, authority: Authority, clients: Authority) -> Iterator[Call
 
 @pytest.fixture
 def enter(
-    serve: Callable[..., str], authority: Authority, clients: Authority
+    request: pytest.FixtureRequest,
+    serve: Callable[..., str],
+    authority: Authority,
+    clients: Authority,
+    owner: hr.FeatureStore,
 ) -> Iterator[Callable[..., hr.FeatureStore]]:
-    """Connects as a user, by a certificate in which these names stand."""
+    """Connects as a user, by a certificate in which these names stand; or by a token."""
     url: list[str] = []
     stores: list[hr.FeatureStore] = []
+    by = getattr(request, "param", "certificate")
 
     def connect(user: str, names: tuple[str, ...] = (), project: str = "default") -> hr.FeatureStore:
         if not url:
-            url.append(serve())
-        tls = hr.TLS(authority.cert, *clients.issue(user, names))
-        stores.append(hr.connect(url[0], tls=tls, project=project, timeout=60))
+            url.append(serve(by))
+        token = owner.tokens.create(user).text if by == "token" else None
+        shown = clients.issue(user, names) if by == "certificate" else ()
+        tls = hr.TLS(authority.cert, *shown)
+        stores.append(hr.connect(url[0], tls=tls, token=token, project=project, timeout=60))
         return stores[-1]
 
     yield connect
@@ -146,6 +154,7 @@ class TestWho:
             Service(store_config(str(root)), ["grpc://127.0.0.1:0"], None, Access(clients.cert))
 
 
+@pytest.mark.parametrize("enter", ["certificate", "token"], indirect=True)
 class TestRights:
     def test_without_any_nothing_is_there(self, owner, flights, enter) -> None:
         owner.create_feature_view("v", flights.select())

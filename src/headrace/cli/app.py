@@ -22,6 +22,7 @@ from headrace.cli import (
     serve,
     start,
     status,
+    token,
     training_dataset,
 )
 from headrace.cli.noun import noun
@@ -53,6 +54,7 @@ app.add_typer(feature_group.app, name="fg")
 app.add_typer(feature_view.app, name="fv")
 app.add_typer(training_dataset.app, name="td")
 app.add_typer(grant.app, name="grant")
+app.add_typer(token.app, name="token")
 app.add_typer(queries.app, name="queries")
 app.add_typer(registry.app, name="registry")
 

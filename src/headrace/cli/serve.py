@@ -8,19 +8,22 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import TLS, store_config
+from headrace.service.issuer import USUAL_ALGORITHMS, Issuer
 
 if TYPE_CHECKING:
+    from headrace.service.door import Access
     from headrace.wiring import Service
 
+_RENEWING = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
 _GRACE_SECONDS = 3.0
-_OPEN = " (open: nobody is asked who they are, and every program of this machine may do everything)"
+_OPEN = "(open: nobody is asked who they are, and every program of this machine may do everything)"
 
 
 def serve(
@@ -65,6 +68,33 @@ def serve(
             help="Regular expression for the name in a certificate; its group, if any, is the user."
         ),
     ] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Take tokens that the store has issued: headrace token create.")
+    ] = False,
+    jwt_keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|URL",
+            help="Take JSON Web Tokens that these keys have signed: a PEM public key, or a JWKS by file or https.",
+        ),
+    ] = None,
+    jwt_issuer: Annotated[str | None, typer.Option(help="What iss must be in them.")] = None,
+    jwt_audience: Annotated[str | None, typer.Option(help="What aud must be in them.")] = None,
+    jwt_algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"By which they may be signed; {', '.join(USUAL_ALGORITHMS)} by default. Repeat it for each."
+        ),
+    ] = None,
+    jwt_user_claim: Annotated[
+        str | None, typer.Option(help="The claim that names the user; by default sub.")
+    ] = None,
+    token_listen: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Address for callers who have a token and no certificate, beside --client-ca; several are allowed."
+        ),
+    ] = None,
     memory_limit: Annotated[
         str | None, typer.Option(help="What queries may hold in memory, such as 4GB.")
     ] = None,
@@ -94,7 +124,8 @@ def serve(
     """Serve a store over Arrow Flight until interrupted.
 
     The first line on stdout says where it listens, and whether it is open. SIGINT and SIGTERM stop it: calls under
-    way have a few seconds to finish. What goes wrong inside it is logged on stderr.
+    way have a few seconds to finish. SIGHUP has it look at its certificates, as it does by itself every few seconds.
+    What goes wrong inside it is logged on stderr.
     """
     from headrace.service.door import Access
     from headrace.service.limits import Limits, parse_size
@@ -110,23 +141,50 @@ def serve(
         tls=certificates(pems_dir, None, None, None, server_name, verify),
     )
     tls = TLS(None, tls_cert, tls_key) if tls_cert or tls_key else None
-    access = Access(client_ca, user_pattern)
+    issuer = _issuer(jwt_keys, jwt_issuer, jwt_audience, jwt_algorithm, jwt_user_claim)
+    access = Access(client_ca, user_pattern, tokens, issuer)
     limits = Limits(
         memory=None if query_memory is None else parse_size(query_memory),
         disk=None if query_disk is None else parse_size(query_disk),
         seconds=query_seconds,
         rows=query_rows,
     )
-    service = Service(config, listen, tls, access, concurrency, limits)
-    asked_to_stop = _signals(signal.SIGTERM, signal.SIGINT)
+    service = Service(config, listen, tls, access, concurrency, token_listen or (), limits=limits)
+    signals = _signals(signal.SIGTERM, signal.SIGINT, *_RENEWING)
     if json:
         print_json({"listening": service.listening, "open": access.is_open})
     else:
-        for uri in service.listening:
-            print_text(f"serving {root} at {uri}{_OPEN if access.is_open else ''}")
+        for number, uri in enumerate(service.listening):
+            asks = access.takes_certificates and number < len(listen)
+            print_text(f"serving {root} at {uri} {_asked(access, asks)}")
         sys.stdout.flush()
-    os.read(asked_to_stop, 1)
+    while os.read(signals, 1)[0] in _RENEWING:
+        service.renew()
     _stop(service)
+
+
+def _issuer(
+    keys: str | None,
+    name: str | None,
+    audience: str | None,
+    algorithms: list[str] | None,
+    user_claim: str | None,
+) -> Issuer | None:
+    """Raises InvalidArgument for half of one."""
+    given = {"algorithms": tuple(algorithms or ()), "user_claim": user_claim}
+    if not (keys or name or audience or any(given.values())):
+        return None
+    rest: dict[str, Any] = {option: value for option, value in given.items() if value}
+    return Issuer(keys or "", name or "", audience or "", **rest)
+
+
+def _asked(access: Access, certificate: bool) -> str:
+    """What callers at an address must show."""
+    if access.is_open:
+        return _OPEN
+    if not certificate:
+        return "(callers show a token)"
+    return f"(callers show a certificate{', and may show a token' if access.takes_tokens else ''})"
 
 
 def _signals(*numbers: signal.Signals) -> int:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.config import REGISTRY_VARIABLE, STORE_VARIABLE, TLS, default_store, find_store, pems
+from headrace.config import (
+    REGISTRY_VARIABLE,
+    STORE_VARIABLE,
+    TLS,
+    TOKEN_VARIABLE,
+    default_store,
+    find_store,
+    given_token,
+    pems,
+)
 from headrace.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -46,6 +55,7 @@ class Target:
     json: bool
     registry: str | None = None
     options: dict[str, str] | None = None
+    token_file: Path | None = None
 
     @property
     def named(self) -> str:
@@ -74,10 +84,15 @@ class Target:
 
         if not self.remote:
             find_store(self.named)
+            if self.token_file is not None:
+                raise InvalidArgument(
+                    "--token-file is for a service, and this store is not one", hint="leave it out"
+                )
         return connect(
             self.named,
             project=self.project,
             tls=self.tls,
+            token=given_token(self.token_file) if self.remote else None,
             registry=self.registry,
             storage_options=self.options,
             timeout=timeout if self.remote else None,
@@ -138,10 +153,18 @@ def _target(
     ] = None,
     server_name: ServerName = None,
     verify: Verify = "full",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"File with a token, for a service that takes them; by default what {TOKEN_VARIABLE} holds.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     json: Json = False,
 ) -> Target:
     tls = certificates(pems_dir, tls_ca, tls_cert, tls_key, server_name, verify)
-    return Target(store or default_store(), project, tls, json, registry, storage_options(option))
+    named = store or default_store()
+    return Target(named, project, tls, json, registry, storage_options(option), token_file)
 
 
 def certificates(

@@ -9,6 +9,7 @@ import re
 import socket
 import ssl
 import sys
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,12 +17,14 @@ import pyarrow.flight as fl
 
 from headrace.config import TLS
 from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unauthenticated, Unavailable
+from headrace.model.address import is_of_this_machine, is_secure
 from headrace.model.text import check_text
 
 SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
 _HINT = "see whether headrace serve runs there, and listens at this address"
 _KNOCK_SECONDS = 5.0
 _ALERT_SECONDS = 0.5
+_MOMENT_SECONDS = 0.2
 # An address in `sockaddr_un`, which ends with a NUL.
 _SOCKET_BYTES = 107 if sys.platform == "linux" else 103
 _CHANNEL_OPTIONS = (
@@ -35,6 +38,10 @@ _CHANNEL_OPTIONS = (
     ("grpc.absolute_max_metadata_size", 16 << 20),
 )
 
+# RFC 6750, 2.1. gRPC takes headers of 8 KiB in all.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_LONGEST_TOKEN = 7_000
+
 # A name of labels of up to 63 characters, or an IPv6 address, with a zone perhaps.
 _HOST = re.compile(
     r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
@@ -45,10 +52,11 @@ _IPV4 = re.compile(r"[0-9]+(\.[0-9]+){3}")
 
 @dataclasses.dataclass(frozen=True)
 class Address:
-    """A service's URI, and the certificates to use with `grpc+tls`."""
+    """A service's URI, the certificates to use with `grpc+tls`, and the token to show."""
 
     uri: str
     tls: TLS | None = None
+    token: str | None = dataclasses.field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_text("address", self.uri)
@@ -62,6 +70,8 @@ class Address:
             )
         if self.tls is not None and scheme != "grpc+tls":
             raise InvalidArgument(f"tls needs a grpc+tls:// address, and {self.uri!r} is none")
+        if self.token is not None:
+            self._check_token()
         path = urlsplit(self.uri).path
         if scheme == "grpc+unix":
             if not 0 < len(path.encode()) <= _SOCKET_BYTES or "\0" in path:
@@ -79,6 +89,23 @@ class Address:
                 raise InvalidArgument(f"{self.uri!r} names no host", hint="write grpc://host:port")
             if not _HOST.fullmatch(host):
                 raise InvalidArgument(f"{self.uri!r} names no host: {host!r} cannot be one")
+
+    def _check_token(self) -> None:
+        """Raises InvalidArgument, which does not repeat it."""
+        if not isinstance(self.token, str) or not _TOKEN.fullmatch(self.token):
+            raise InvalidArgument(
+                "token is no token: one has letters and digits of ASCII, and - . _ ~ + / = between them, in one line",
+                hint="give what headrace token create has shown, without blanks and line breaks",
+            )
+        if len(self.token) > _LONGEST_TOKEN:
+            raise InvalidArgument(
+                f"the token has {len(self.token):,} characters, and {_LONGEST_TOKEN:,} can be sent",
+                hint="have its issuer leave out claims that nobody needs",
+            )
+        if not (is_secure(self.uri) or is_of_this_machine(self.uri)):
+            raise InvalidArgument(
+                f"everybody on the way to {self.uri} could read the token", hint="write grpc+tls://host:port"
+            )
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -112,7 +139,7 @@ class Address:
         """
         try:
             with self._knock() as plain:
-                return self._handshake(plain) if self._is_tls else self._refuse_tls(plain)
+                return self._handshake(plain) if is_secure(self.uri) else self._refuse_tls(plain)
         except ssl.SSLCertVerificationError as error:
             raise TLSError(
                 f"the certificate of {self.uri} is refused: {error.verify_message}",
@@ -131,10 +158,6 @@ class Address:
             raise Unavailable(
                 f"the service at {self.uri} does not answer: {error.strerror or error}", hint=_HINT
             ) from None
-
-    @property
-    def _is_tls(self) -> bool:
-        return urlsplit(self.uri).scheme == "grpc+tls"
 
     def _tls_options(self, tls: TLS) -> dict[str, object]:
         options: dict[str, object] = {}
@@ -190,7 +213,8 @@ class Address:
         if shown is None:
             return Unauthenticated(
                 f"the service at {self.uri} asks for a certificate of its clients, and none was shown",
-                hint="give one with tls=headrace.TLS(ca, cert, key), or --tls-cert and --tls-key",
+                hint="give one with tls=headrace.TLS(ca, cert, key), or --tls-cert and --tls-key; "
+                "a token alone is taken at its --token-listen address",
             )
         file = os.fspath(shown)
         return TLSError(
@@ -213,7 +237,19 @@ class Address:
 
 
 def diagnose(address: Address) -> HeadraceError | None:
-    """Why a service does not answer, found by a look of our own; None if that tells nothing."""
+    """Why a service does not answer, found by a look of our own; None if that tells nothing.
+
+    A second look is taken at what seems to be wrong with certificates: a service that just then lets go of its address,
+    to show new ones, closes the connections of whoever has come.
+    """
+    found = _seen(address)
+    if found is None or type(found) is Unavailable:
+        return found
+    time.sleep(_MOMENT_SECONDS)
+    return _seen(address)
+
+
+def _seen(address: Address) -> HeadraceError | None:
     try:
         address.look()
     except HeadraceError as error:

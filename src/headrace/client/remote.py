@@ -32,6 +32,7 @@ from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.right import Grant
+from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
 
 _HELLO = Decoder(protocol.Hello)
@@ -43,6 +44,7 @@ _COMMIT, _COMMITS = Decoder(Commit), Decoder(list[Commit])
 _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
 _GRANT, _GRANTS = Decoder(Grant), Decoder(list[Grant])
+_NEW_TOKEN, _TOKENS = Decoder(NewToken), Decoder(list[Token])
 _QUERIES = Decoder(list[protocol.QueryInfo])
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
@@ -185,6 +187,16 @@ class RemoteBackend:
 
     def remove_grant(self, user: str, group: str | None) -> None:
         self._change("remove_grant", user, protocol.RemoveGrant(user, group), _NOTHING)
+
+    def create_token(self, user: str | None, lifetime_us: int, description: str) -> NewToken:
+        body = protocol.CreateToken(lifetime_us, user, description)
+        return self._change("create_token", user or "", body, _NEW_TOKEN)
+
+    def list_tokens(self) -> list[Token]:
+        return self._wire.ask("list_tokens", protocol.Nothing(), _TOKENS)
+
+    def revoke_token(self, token_id: str) -> None:
+        self._change("revoke_token", token_id, protocol.RevokeToken(token_id), _NOTHING)
 
     def prepare(self, request: ReadRequest) -> Prepared:
         prepared, tickets = self._wire.prepare(request, _PREPARED)

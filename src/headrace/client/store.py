@@ -29,6 +29,7 @@ from headrace.client.options import EngineName
 from headrace.client.queries import Queries
 from headrace.client.query import Query
 from headrace.client.result import Result, prepare
+from headrace.client.tokens import Tokens
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
 from headrace.model.choice import DriverName, EventTimeUnit, GroupFormat
 from headrace.model.definition import write_schema
@@ -63,6 +64,11 @@ class FeatureStore:
     def grants(self) -> Grants:
         """Who may do what in the project."""
         return Grants(self._backend)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens by which users of the store's services say who they are."""
+        return Tokens(self._backend)
 
     @property
     def queries(self) -> Queries:

@@ -152,6 +152,8 @@ class Wire:
             (protocol.REQUEST_HEADER.encode(), request_id.encode()),
             (protocol.PROJECT_HEADER.encode(), self._project.encode()),
         ]
+        if self._address.token is not None:
+            headers.append((protocol.AUTHORIZATION_HEADER.encode(), f"Bearer {self._address.token}".encode()))
         try:
             yield fl.FlightCallOptions(timeout=timeout, headers=headers)
         except (pa.ArrowException, OSError) as error:
@@ -164,6 +166,9 @@ class Wire:
         service = f"the service at {self._address.uri}"
         if isinstance(error, fl.FlightUnavailableError):
             return diagnose(self._address) or Unavailable(f"{service} did not answer", request_id=request_id)
+        if isinstance(error, fl.FlightCancelledError) and self._ending.alive:
+            # Not by us, nor for a reason that the service tells: it lets go of an address, and begins no call there.
+            return Unavailable(f"{service} does not take the call", hint="try again", request_id=request_id)
         if isinstance(error, fl.FlightTimedOutError):
             waited = "" if timeout is None else f" within {timeout:g} seconds"
             return Timeout(f"{service} did not answer{waited}", request_id=request_id)

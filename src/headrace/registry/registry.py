@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime as dt
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 
@@ -16,7 +17,8 @@ from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.name import parse_reference, reference
 from headrace.model.query import groups_of
 from headrace.model.right import Grant
-from headrace.registry import grants, migration
+from headrace.model.token import NewToken, Token
+from headrace.registry import grants, migration, tokens
 from headrace.registry.catalog import Catalog, each
 from headrace.registry.database import Database
 from headrace.registry.failure import address
@@ -334,6 +336,29 @@ class Registry:
         """Raises NotFound."""
         with self._database.writing() as connection:
             grants.remove_grant(connection, project, user, group)
+
+    def create_token(self, user: str, lifetime: dt.timedelta, description: str) -> NewToken:
+        """A token that names a user. Raises LimitExceeded: they have too many."""
+        with self._database.writing() as connection:
+            return tokens.add(connection, user, lifetime, description)
+
+    def list_tokens(self, user: str | None) -> list[Token]:
+        """Those of a user; None is all, by user."""
+        with self._database.reading() as connection:
+            return tokens.everybodys(connection) if user is None else tokens.of_user(connection, user)
+
+    def revoke_token(self, token_id: str, user: str | None) -> None:
+        """With `user`, one of theirs. Raises NotFound."""
+        with self._database.writing() as connection:
+            tokens.remove(connection, token_id, user)
+
+    def token_user(self, text: str) -> str | None:
+        """Whom a token names; None where it is none, or was revoked. Raises Unauthenticated: it has expired."""
+        parts = tokens.parse(text)
+        if parts is None:
+            return None
+        with self._database.reading() as connection:
+            return tokens.user_of(connection, *parts)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, MetaData, T
 VERSION_TABLE = "headrace_revision"
 """Where Alembic keeps the revision: a name of our own, since the database may serve others too."""
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration. Known here so that a current database is opened without importing Alembic."""
 
 metadata = MetaData(
@@ -114,6 +114,16 @@ access_grants = Table(
     Column("definition", Text, nullable=False),
 )
 """What each user may do. The group is empty where a grant is of the whole project."""
+
+access_tokens = Table(
+    "access_token",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user_name", Text, nullable=False, index=True),
+    Column("digest", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+)
+"""Tokens that name users, by the SHA-256 of their secrets."""
 
 service_secrets = Table(
     "service_secret", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False)

@@ -82,6 +82,12 @@ ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "list_grants": (protocol.Nothing, lambda s, b: s.list_grants()),
     "add_grant": (Grant, lambda s, b: s.add_grant(b)),
     "remove_grant": (protocol.RemoveGrant, lambda s, b: s.remove_grant(b.user, b.group)),
+    "create_token": (
+        protocol.CreateToken,
+        lambda s, b: s.create_token(b.user, b.lifetime_us, b.description),
+    ),
+    "list_tokens": (protocol.Nothing, lambda s, b: s.list_tokens()),
+    "revoke_token": (protocol.RevokeToken, lambda s, b: s.revoke_token(b.id)),
     "list_queries": (protocol.Nothing, lambda s, b: s.list_queries()),
     "cancel_query": (protocol.CancelQuery, lambda s, b: s.cancel_query(b.id)),
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from headrace.errors import PermissionDenied
+import datetime as dt
+
+from headrace.errors import InvalidArgument, PermissionDenied
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.name import parse_reference
 from headrace.model.query import groups_of
-from headrace.model.right import Grant, Rights, Role, check_grant, is_enough
+from headrace.model.right import Grant, Rights, Role, check_grant, check_user, is_enough
+from headrace.model.token import NewToken, Token, check_lifetime, check_token_description
 from headrace.registry.registry import Registry
 
 
@@ -108,6 +111,29 @@ class Definitions:
     def remove_grant(self, user: str, group: str | None) -> None:
         self.require("admin", "take back grants")
         self._registry.remove_grant(self._project, user, group)
+
+    def create_token(self, user: str | None, lifetime_us: int, description: str) -> NewToken:
+        """Users are of all projects, so that no admin of one makes tokens of others."""
+        own = self.rights.user or None
+        if user is None and own is None:
+            raise InvalidArgument("a token names a user, and none is given", hint="say whose it is to be")
+        if own is not None and user not in (None, own):
+            raise PermissionDenied(
+                f"{own} may make no token of {user}",
+                hint="users make their own, and whoever opens the store itself those of others",
+            )
+        lifetime = dt.timedelta(microseconds=check_lifetime(lifetime_us))
+        return self._registry.create_token(
+            check_user(user or own), lifetime, check_token_description(description)
+        )
+
+    def list_tokens(self) -> list[Token]:
+        """Their own; all to whoever opened the store itself."""
+        return self._registry.list_tokens(self.rights.user or None)
+
+    def revoke_token(self, token_id: str) -> None:
+        """One of their own; any for whoever opened the store itself."""
+        self._registry.revoke_token(token_id, self.rights.user or None)
 
     def _sees_group(self, definition: GroupDefinition) -> bool:
         return self.rights.role_in(definition.name) is not None

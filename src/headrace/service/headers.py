@@ -16,16 +16,19 @@ HEADERS = "headrace"
 
 class Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
     def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> CallHeaders:
-        return CallHeaders({name.lower(): values[0] for name, values in headers.items() if values})
+        return CallHeaders({name.lower(): values for name, values in headers.items() if values})
 
 
 class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]
-    """Of one call."""
+    """Of one call, whose `bearer` is kept here once it is known."""
 
-    def __init__(self, headers: dict[str, str]) -> None:
-        self._protocol = headers.get(protocol.VERSION_HEADER, "")
-        self.request_id = headers.get(protocol.REQUEST_HEADER, uuid.uuid4().hex[:16])[:64]
-        self.project = headers.get(protocol.PROJECT_HEADER, "default")
+    def __init__(self, headers: dict[str, list[str]]) -> None:
+        first = {name: values[0] for name, values in headers.items()}
+        self._protocol = first.get(protocol.VERSION_HEADER, "")
+        self.request_id = first.get(protocol.REQUEST_HEADER, uuid.uuid4().hex[:16])[:64]
+        self.project = first.get(protocol.PROJECT_HEADER, "default")
+        self.authorization = headers.get(protocol.AUTHORIZATION_HEADER, [])
+        self.bearer: tuple[str | None, str] | None = None
 
     @property
     def is_ours(self) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 from urllib.parse import urlsplit
 
+import pyarrow as pa
+import pyarrow.flight as fl
+
 from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unavailable
+from headrace.service.pems import Pems
 
 
 def check_address(uri: str) -> None:
@@ -32,17 +35,6 @@ def check_address(uri: str) -> None:
         raise Unavailable(f"cannot listen on {uri}: somebody else does")
 
 
-def is_of_this_machine(uri: str) -> bool:
-    """Whether only this machine can reach an address."""
-    parts = urlsplit(uri)
-    if parts.scheme == "grpc+unix" or parts.hostname == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return False
-
-
 def refusal(uri: str) -> HeadraceError:
     """What stands against listening, found by trying it ourselves."""
     try:
@@ -52,11 +44,29 @@ def refusal(uri: str) -> HeadraceError:
     except (ValueError, OverflowError) as error:
         return InvalidArgument(f"cannot listen on {uri}: {error}", hint="write scheme://host:port")
     if urlsplit(uri).scheme == "grpc+tls":
-        return TLSError(
-            f"cannot listen on {uri}: the certificate and the key are damaged, or not of one pair",
-            hint="both are PEM, and the key has no password",
-        )
+        return _damaged(f"cannot listen on {uri}")
     return Unavailable(f"cannot listen on {uri}", hint="what stands against it is in the log")
+
+
+def check_pems(pems: Pems) -> None:
+    """Raises TLSError for certificates that the library cannot listen with."""
+    try:
+        fl.FlightServerBase(
+            "grpc+tls://127.0.0.1:0",
+            tls_certificates=[pems.identity],
+            verify_client=pems.client_ca is not None,
+            root_certificates=pems.client_ca,
+        ).shutdown()
+    except (OSError, pa.ArrowException):
+        raise _damaged("nobody could listen with them") from None
+
+
+def _damaged(what: str) -> TLSError:
+    return TLSError(
+        f"{what}: the certificate, the key or the clients' authorities are damaged, "
+        "or the first two are not of one pair",
+        hint="all are PEM, and the key has no password",
+    )
 
 
 def _listen(uri: str) -> None:

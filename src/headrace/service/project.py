@@ -35,6 +35,7 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
 from headrace.model.right import OWNER, Grant, Rights, is_enough
 from headrace.model.search import mentions, told_texts
+from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
 from headrace.protocol import InsertMode, QueryInfo
 from headrace.service.adoption import adopted, check_fits
@@ -272,6 +273,15 @@ class ProjectStore:
 
     def remove_grant(self, user: str, group: str | None) -> None:
         self.definitions.remove_grant(user, group)
+
+    def create_token(self, user: str | None, lifetime_us: int, description: str) -> NewToken:
+        return self.definitions.create_token(user, lifetime_us, description)
+
+    def list_tokens(self) -> list[Token]:
+        return self.definitions.list_tokens()
+
+    def revoke_token(self, token_id: str) -> None:
+        self.definitions.revoke_token(token_id)
 
     @property
     def is_admin(self) -> bool:

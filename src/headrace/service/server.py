@@ -41,20 +41,26 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         identity: certificate chain and private key of the server, for `grpc+tls`.
         door: knows who calls.
         queries: the work under way, at whichever address it was asked for.
+        client_ca: authorities of the certificates that clients must show; without them none is asked for.
 
     Raises:
         Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
     """
 
     def __init__(
-        self, store: Store, listen: str, identity: tuple[bytes, bytes] | None, door: Door, queries: Queries
+        self,
+        store: Store,
+        listen: str,
+        identity: tuple[bytes, bytes] | None,
+        door: Door,
+        queries: Queries,
+        client_ca: bytes | None = None,
     ) -> None:
         self._store = store
         self._door = door
         self._queries = queries
         self._tickets = Tickets(store.registry.secret("tickets"))
         self._flight_sql = FlightSql(store, self._tickets, queries, self._endpoints)
-        client_ca = door.access.read_client_ca() if identity else None
         self._watch = Watch()
         check_address(listen)
         try:
@@ -66,8 +72,14 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 middleware={HEADERS: Headers()},
             )
         except (OSError, pa.ArrowException):
+            self._watch.close()
             del self._store  # the library keeps a server that did not start, and what it holds
             raise refusal(listen) from None
+
+    def shutdown(self) -> None:
+        """Take no new calls, and wait for those under way."""
+        super().shutdown()
+        self._watch.close()
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
         is_sql = action.type in flight_sql.ACTIONS
@@ -274,8 +286,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             yield self._store.project(project, user)
 
     def _bearer(self, context: fl.ServerCallContext) -> Bearer:
-        """Who calls, and in which project."""
-        return self._door.user(context.peer_identity()), context.get_middleware(HEADERS).project
+        """Who calls, and in which project: found once in a call, for the registry is asked about tokens."""
+        call = context.get_middleware(HEADERS)
+        if call.bearer is None:
+            call.bearer = self._door.user(context.peer_identity(), call.authorization), call.project
+        bearer: Bearer = call.bearer
+        return bearer
 
     def _query(self, context: fl.ServerCallContext, kind: str, ticket: bytes = b"") -> Query:
         """Waits for the caller's turn. To be closed."""

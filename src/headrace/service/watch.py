@@ -11,12 +11,13 @@ _POLL_SECONDS = 0.1
 
 
 class Watch:
-    """One thread for all calls that are making rows."""
+    """One thread for all calls that are making rows. Close it when there are none any more."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: dict[int, tuple[Callable[[], bool], Callable[[], None]]] = {}
         self._wake = threading.Event()
+        self._closed = False
         threading.Thread(target=self._run, name="headrace-watch", daemon=True).start()
 
     @contextlib.contextmanager
@@ -32,9 +33,16 @@ class Watch:
             with self._lock:
                 del self._calls[key]
 
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        self._wake.set()
+
     def _run(self) -> None:
         while True:
             self._wake.wait()
+            if self._closed:
+                return
             self._look()
             time.sleep(_POLL_SECONDS)
 
@@ -44,5 +52,5 @@ class Watch:
             for gone, cancel in self._calls.values():
                 if gone():
                     cancel()
-            if not self._calls:
+            if not self._calls and not self._closed:
                 self._wake.clear()
