@@ -35,6 +35,8 @@ PROTOCOL_VERSION = 1
 VERSION_HEADER = "headrace-protocol"
 REQUEST_HEADER = "headrace-request-id"
 PROJECT_HEADER = "headrace-project"
+TRACE_HEADERS = ("traceparent", "tracestate")
+"""Those of W3C's Trace Context."""
 
 _LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384

@@ -17,6 +17,7 @@ from headrace.service.door import Access, Door
 from headrace.service.listening import is_of_this_machine
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries
+from headrace.service.record import Records
 from headrace.service.server import Server
 from headrace.service.store import Store
 
@@ -72,6 +73,7 @@ class Service:
         self._access = access or Access()
         running = concurrency or max(_FEWEST, 2 * (os.cpu_count() or 1))
         self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S))
+        self._records = Records()
         if tls is not None and not any(_is_secure(uri) for uri in listen):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
@@ -123,6 +125,7 @@ class Service:
                 tls.read_identity() if secure and tls else None,
                 Door(self._access),
                 self._queries,
+                self._records,
             )
         except OSError as error:
             raise Unavailable(f"cannot listen on {uri}: {error}") from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import threading
+import time
 from collections.abc import Callable, Iterator
 
-from headrace.errors import Cancelled, NotFound
+from headrace.errors import Busy, Cancelled, NotFound
 from headrace.protocol import QueryInfo, QueryState
 from headrace.service.admission import Admission, Turn
 
@@ -24,6 +25,48 @@ class Queries:
         self._known: dict[str, Query] = {}
         self._number = 0
         self._lock = threading.Lock()
+        self._ending: float | None = None
+        self._left = threading.Condition(self._lock)
+
+    @property
+    def draining(self) -> bool:
+        """No new work is taken."""
+        return self._ending is not None
+
+    def check_open(self) -> None:
+        """Raises Busy: no new work is taken."""
+        if self._ending is not None:
+            seconds = round(max(1.0, self._ending - time.monotonic()), 1)
+            raise Busy(
+                "the service is about to stop, and takes no new queries",
+                hint="try again: another one may have taken its place",
+                retry_after=seconds,
+            )
+
+    def drain(self, patience: float) -> int:
+        """Take no new work, and wait so many seconds for that under way; gives how much was left, and is stopped now.
+
+        Args:
+            patience: seconds.
+        """
+        with self._left:
+            self._ending = time.monotonic() + patience
+            while self._known and time.monotonic() < self._ending:
+                self._left.wait(self._ending - time.monotonic())
+            left = list(self._known.values())
+        for query in left:
+            query.cancel("the service stops")
+        return len(left)
+
+    @property
+    def running(self) -> int:
+        """Those that have a turn."""
+        return self._admission.running
+
+    @property
+    def waiting(self) -> int:
+        """Those that wait for one."""
+        return self._admission.waiting
 
     def start(self, user: str | None, project: str, kind: str, gone: Callable[[], bool]) -> Query:
         """Waits for its turn, and gives the query, to be closed.
@@ -32,6 +75,7 @@ class Queries:
             Busy. Cancelled: somebody stopped it, or its caller has gone.
         """
         with self._lock:
+            self.check_open()
             self._number += 1
             query = Query(self, str(self._number), user, project, kind, gone)
             self._known[query.id] = query
@@ -62,8 +106,10 @@ class Queries:
         query.cancel()
 
     def _forget(self, query: Query) -> None:
-        with self._lock:
+        with self._left:
             self._known.pop(query.id, None)
+            if not self._known:
+                self._left.notify_all()
 
 
 class Query:
@@ -82,7 +128,7 @@ class Query:
         self._gone = gone
         self._kind = kind
         self._started = dt.datetime.now(dt.UTC)
-        self._cancelled = False
+        self._cancelled: str | None = None
         self._stop: Callable[[], None] = lambda: None
         self.id = query_id
         self.user = user
@@ -107,8 +153,8 @@ class Query:
 
     def check_cancelled(self) -> None:
         """Raises Cancelled if somebody stopped it."""
-        if self._cancelled:
-            raise Cancelled("the query was cancelled")
+        if self._cancelled is not None:
+            raise Cancelled(self._cancelled)
 
     def check(self) -> None:
         """Raises Cancelled if nobody wants it any more."""
@@ -116,8 +162,12 @@ class Query:
         if self._gone():
             raise Cancelled("the caller has gone")
 
-    def cancel(self) -> None:
-        self._cancelled = True
+    def is_unwanted(self) -> bool:
+        """Whether somebody stopped it, or its caller has gone."""
+        return self._cancelled is not None or self._gone()
+
+    def cancel(self, why: str = "the query was cancelled") -> None:
+        self._cancelled = why
         self._stop()
 
     def told(self) -> QueryInfo:

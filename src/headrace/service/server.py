@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import version
 from typing import Any
@@ -21,8 +22,10 @@ from headrace.model.request import ReadRequest
 from headrace.model.right import Grant
 from headrace.service.door import Door
 from headrace.service.listening import check_address, refusal
+from headrace.service.named import names_in
 from headrace.service.project import ProjectStore, Rows
 from headrace.service.queries import Queries, Query
+from headrace.service.record import OK, CallRecord, Records, shown, shown_id
 from headrace.service.store import Store
 from headrace.service.tickets import Tickets
 from headrace.service.watch import Watch
@@ -40,17 +43,25 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         identity: certificate chain and private key of the server, for `grpc+tls`.
         door: knows who calls.
         queries: the work under way, at whichever address it was asked for.
+        records: take what became of each call.
 
     Raises:
         Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
     """
 
     def __init__(
-        self, store: Store, listen: str, identity: tuple[bytes, bytes] | None, door: Door, queries: Queries
+        self,
+        store: Store,
+        listen: str,
+        identity: tuple[bytes, bytes] | None,
+        door: Door,
+        queries: Queries,
+        records: Records,
     ) -> None:
         self._store = store
         self._door = door
         self._queries = queries
+        self._records = records
         self._tickets = Tickets(store.registry.secret("tickets"))
         client_ca = door.access.read_client_ca() if identity else None
         self._watch = Watch()
@@ -61,20 +72,23 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 tls_certificates=[identity] if identity else None,
                 verify_client=client_ca is not None,
                 root_certificates=client_ca,
-                middleware={_HEADERS: _Headers()},
+                middleware={_HEADERS: _Headers(records)},
             )
         except (OSError, pa.ArrowException):
             del self._store  # the library keeps a server that did not start, and what it holds
             raise refusal(listen) from None
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
-        with self._answering(context) as project:
+        with self._answering(context, action.type if action.type in _ACTIONS else "unknown") as project:
             handler = _ACTIONS.get(action.type)
             if handler is None:
                 raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
             kind, _ = handler
-            body = _decode(action.body.to_pybytes(), kind)
-            return iter([protocol.encode(self._acted(context, project, action.type, body))])
+            body, record = _decode(action.body.to_pybytes(), kind), _record(context)
+            record.names = names_in(action.type, body)
+            answer = protocol.encode(self._acted(context, project, action.type, body))
+            record.sent = len(answer)
+            return iter([answer])
 
     def _acted(self, context: fl.ServerCallContext, project: ProjectStore, action: str, body: Any) -> object:
         if action in _WORK:
@@ -90,14 +104,19 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         return _ACTIONS[action][1](project, body)
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
-        with self._answering(context):
+        with self._answering(context, "list_actions"):
             return [(name, kind.__name__) for name, (kind, _) in _ACTIONS.items()]
 
     def get_flight_info(
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.FlightInfo:
-        with self._answering(context) as project:
-            prepared = project.prepare(_decode(descriptor.command, ReadRequest))
+        with self._answering(context, "prepare") as project:
+            request, record = _decode(descriptor.command, ReadRequest), _record(context)
+            record.names = names_in("prepare", request)
+            self._queries.check_open()
+            record.begins("prepare")
+            prepared = project.prepare(request)
+            record.names = names_in("prepare", prepared.request)
             endpoints = []
             if prepared.request.spine_schema is None:
                 parts = project.parts(prepared)
@@ -115,8 +134,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             )
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        with self._answering(context) as project:
-            command = self._tickets.take(*self._bearer(context), ticket.ticket)
+        with self._answering(context, "read") as project:
+            command, record = self._tickets.take(*self._bearer(context), ticket.ticket), _record(context)
+            record.names = names_in("read", command)
             query = self._query(context, "read")
             try:
                 running = project.run(command.prepared, None, command.part, command.parts)
@@ -124,7 +144,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             except BaseException:
                 query.close()
                 raise
-            return fl.GeneratorStream(running.schema, _streaming(context, batches))
+            record.outcome = Cancelled.code  # unless all rows are taken
+            return fl.GeneratorStream(running.schema, _streaming(record, batches))
 
     def do_exchange(
         self,
@@ -133,8 +154,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.MetadataRecordBatchWriter,
     ) -> None:
-        with self._answering(context) as project:
-            command = _decode(descriptor.command, protocol.ReadCommand)
+        with self._answering(context, "read") as project:
+            command, record = _decode(descriptor.command, protocol.ReadCommand), _record(context)
+            record.names = names_in("read", command)
             spool = self._store.storage.work.spool()
             try:
                 with _arrow("the spine"):
@@ -142,6 +164,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     for chunk in reader:
                         if chunk.data is not None:
                             chunk.data.validate(full=True)
+                            record.received += chunk.data.get_total_buffer_size()
                             spool.add(chunk.data)
                     schema = reader.schema
                 with contextlib.closing(self._query(context, "read")) as query:
@@ -160,23 +183,29 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.FlightMetadataWriter,
     ) -> None:
-        with self._answering(context) as project:
+        with self._answering(context, "insert") as project:
             command = _decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
+            record = _record(context)
+            record.names = names_in("insert", command)
+            if isinstance(command, protocol.DatasetCommand):
+                record.kind = "create_dataset"
             with _arrow("the rows' schema"):
                 _check_text(reader.schema)
                 schema = reader.schema
             done: object
             kind = "training dataset" if isinstance(command, protocol.DatasetCommand) else "insert"
             with contextlib.closing(self._query(context, kind)) as query:
-                rows = pa.RecordBatchReader.from_batches(schema, _received(reader, query))
+                rows = pa.RecordBatchReader.from_batches(schema, _received(reader, query, record))
                 if isinstance(command, protocol.DatasetCommand):
                     done = self._make_dataset(context, project, command.asked, rows, query)
                 else:
                     done = project.insert(
                         command.ref, rows, command.mode, command.condition, command.idempotency_key
                     )
+            answer = protocol.encode(done)
+            record.sent = len(answer)
             try:
-                writer.write(pa.py_buffer(protocol.encode(done)))
+                writer.write(pa.py_buffer(answer))
             except OSError as error:  # nobody waits for the answer, and whoever asks again gets it
                 raise Cancelled(f"the caller has gone: {error}") from None
 
@@ -198,21 +227,30 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 spool.add(batch)
             spine = None if asked.request.spine_schema is None else spool.table(rows.schema)
             query.stops(writing.cancel)
-            with self._watch.over(context.is_cancelled, writing.cancel):
+            with self._watch.over(query.is_unwanted, writing.cancel):
                 return project.make_dataset(writing, spine)
         finally:
             spool.close()
 
     @contextlib.contextmanager
-    def _answering(self, context: fl.ServerCallContext) -> Iterator[ProjectStore]:
+    def _answering(self, context: fl.ServerCallContext, kind: str) -> Iterator[ProjectStore]:
         """Gives the project that is called, with what the caller may do in it, and turns errors into what crosses the
         wire. Every call comes in by it.
         """
-        headers = context.get_middleware(_HEADERS)
-        with _told(headers.request_id):
-            _check_protocol(headers.protocol)
-            user, project = self._bearer(context)
+        with self._called(context, kind) as (user, project):
+            self._records.check()
             yield self._store.project(project, user)
+
+    @contextlib.contextmanager
+    def _called(self, context: fl.ServerCallContext, kind: str) -> Iterator[tuple[str | None, str]]:
+        """Gives the caller, and the project that is named, which may not be there."""
+        headers = context.get_middleware(_HEADERS)
+        record = headers.record
+        record.kind, record.peer = kind, context.peer()
+        with _told(record):
+            _check_protocol(headers.protocol)
+            record.user, project = self._bearer(context)
+            yield record.user, project
 
     def _bearer(self, context: fl.ServerCallContext) -> tuple[str | None, str]:
         """Who calls, and in which project."""
@@ -220,7 +258,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
     def _query(self, context: fl.ServerCallContext, kind: str) -> Query:
         """Waits for the caller's turn. To be closed."""
-        return self._queries.start(*self._bearer(context), kind, context.is_cancelled)
+        record = _record(context)
+        record.begins("queue")
+        query = self._queries.start(*self._bearer(context), kind, context.is_cancelled)
+        record.begins("run")
+        return query
 
     def _started(
         self, context: fl.ServerCallContext, running: Rows, query: Query
@@ -228,13 +270,18 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         """The batches, the first one made: an error before it is the answer to the call."""
         batches = self._watched(context, running, query)
         first = next(batches, None)
+        record = _record(context)
+        record.files = running.files
+        record.begins("stream")
         return batches if first is None else _chain(first, batches, query)
 
     def _watched(
         self, context: fl.ServerCallContext, running: Rows, query: Query
     ) -> Generator[pa.RecordBatch, None, None]:
-        """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone."""
-        batches, making = running.batches(), threading.Lock()
+        """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone, or that
+        the query was stopped before the engine had begun.
+        """
+        batches, making, record = running.batches(), threading.Lock(), _record(context)
 
         def stop() -> None:
             running.cancel()
@@ -248,10 +295,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             try:
                 query.stops(stop)
                 while True:
-                    with making, self._watch.over(context.is_cancelled, running.cancel):
+                    with making, self._watch.over(query.is_unwanted, running.cancel):
                         batch = next(batches, None)
                     if batch is None:
                         return
+                    record.rows += batch.num_rows
+                    record.sent += batch.nbytes
                     with query.still(batch.num_rows):
                         yield batch
             finally:
@@ -259,7 +308,14 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     batches.close()
 
 
-def _received(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
+def _record(context: fl.ServerCallContext) -> CallRecord:
+    found: CallRecord = context.get_middleware(_HEADERS).record
+    return found
+
+
+def _received(
+    reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
+) -> Iterator[pa.RecordBatch]:
     rows, told = 0, b""
     chunks = _chunks(reader)
     while True:
@@ -269,7 +325,9 @@ def _received(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa
             break
         if chunk.data is not None and chunk.data.num_rows:
             rows += chunk.data.num_rows
-            query.rows = rows
+            query.rows = record.rows = rows
+            # Not `nbytes`, which would follow offsets that nobody has checked yet.
+            record.received += chunk.data.get_total_buffer_size()
             yield chunk.data
         if chunk.app_metadata is not None:
             told = chunk.app_metadata.to_pybytes()
@@ -289,10 +347,10 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) 
     query.check_cancelled()  # then what has come is not all
 
 
-def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    request_id = context.get_middleware(_HEADERS).request_id
-    with _told(request_id):
+def _streaming(record: CallRecord, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with _told(record):
         yield from batches
+        record.outcome = OK
 
 
 def _check_protocol(given: str) -> None:
@@ -305,16 +363,19 @@ def _check_protocol(given: str) -> None:
 
 
 @contextlib.contextmanager
-def _told(request_id: str) -> Iterator[None]:
+def _told(record: CallRecord) -> Iterator[None]:
     try:
         yield
     except HeadraceError as error:
-        raise _flight_error(error, request_id) from None
+        record.outcome = error.code
+        raise _flight_error(error, record.request_id) from None
     except fl.FlightError:
+        record.outcome = Cancelled.code  # it is the library's, which found nobody to write to
         raise
     except Exception as error:
-        _log.exception("request %s failed", request_id)
-        raise _flight_error(InternalError(f"{type(error).__name__}: {error}"), request_id) from error
+        record.outcome = InternalError.code
+        _log.exception("request %s failed", record.request_id, extra={"request_id": record.request_id})
+        raise _flight_error(InternalError(f"{type(error).__name__}: {error}"), record.request_id) from error
 
 
 def _flight_error(error: HeadraceError, request_id: str) -> fl.FlightError:
@@ -322,17 +383,32 @@ def _flight_error(error: HeadraceError, request_id: str) -> fl.FlightError:
 
 
 class _Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+    def __init__(self, records: Records) -> None:
+        super().__init__()
+        self._records = records
+
     def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> _Call:
-        return _Call({name.lower(): values[0] for name, values in headers.items() if values})
+        return _Call({name.lower(): values[0] for name, values in headers.items() if values}, self._records)
 
 
 class _Call(fl.ServerMiddleware):  # type: ignore[misc]
-    """What the headers of one call say."""
+    """What the headers of one call say, and its record."""
 
-    def __init__(self, headers: dict[str, str]) -> None:
+    def __init__(self, headers: dict[str, str], records: Records) -> None:
+        super().__init__()
         self.protocol = headers.get(protocol.VERSION_HEADER, "")
-        self.request_id = headers.get(protocol.REQUEST_HEADER, "unnamed")[:64]
+        self.request_id = shown_id(headers.get(protocol.REQUEST_HEADER) or uuid.uuid4().hex[:16])
         self.project = headers.get(protocol.PROJECT_HEADER, "default")
+        self.record = CallRecord(
+            self.request_id,
+            shown(self.project),
+            {name: headers[name] for name in protocol.TRACE_HEADERS if name in headers},
+        )
+        self._records = records
+
+    def call_completed(self, exception: BaseException | None) -> None:
+        """After the last row was sent, or nobody takes it any more; before the caller is told the end."""
+        self._records.end(self.record)
 
 
 def _decode(body: bytes | None, kind: Any) -> Any:

@@ -19,6 +19,7 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.planning.sql_check import CheckedQuery, check_query, shown_as
 from headrace.protocol import BATCH_ROWS
 from headrace.service.reading import Reader
+from headrace.service.record import FileCount
 
 _LONGEST = 100_000
 # Columns by their looks: where there is none of the name, the engine calls these functions, which these macros hide.
@@ -76,7 +77,9 @@ class SqlReader:
         except BaseException:
             session.close()
             raise
-        return SqlRows(self._reader, session, sql, read_schema(prepared.schema_ipc), request.limit)
+        scans = map(self._reader.scan_of, request.tables.values())
+        files = FileCount(sum(snapshot.files.num_rows for _, snapshot in scans if snapshot is not None), 0)
+        return SqlRows(self._reader, session, sql, read_schema(prepared.schema_ipc), request.limit, files)
 
     def explain(self, request: ReadRequest) -> str:
         """Which snapshots the query is of."""
@@ -114,16 +117,27 @@ class SqlReader:
 
 
 class SqlRows:
-    """The rows of a query, as `Running` gives those of a plan."""
+    """The rows of a query, as `Running` gives those of a plan.
+
+    Args:
+        files: of its tables. Which of them the engine leaves out by itself, it does not tell.
+    """
 
     def __init__(
-        self, reader: Reader, session: Session, sql: str, schema: pa.Schema, limit: int | None
+        self,
+        reader: Reader,
+        session: Session,
+        sql: str,
+        schema: pa.Schema,
+        limit: int | None,
+        files: FileCount,
     ) -> None:
         self._calls = reader.calls
         self._session = session
         self._sql = sql
         self._limit = limit
         self.schema = schema
+        self.files = files
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""
