@@ -73,6 +73,7 @@ Action = Literal[
     "remove_grant",
     "list_queries",
     "cancel_query",
+    "health",
 ]
 
 
@@ -204,6 +205,9 @@ class Backend(Protocol):
     def cancel_query(self, query_id: str) -> None:
         """Raises NotFound."""
 
+    def health(self) -> HealthInfo:
+        """Whether the store can do its work now: of a service, also whether it takes new queries."""
+
     def close(self) -> None: ...
 
 
@@ -316,6 +320,17 @@ class QueryInfo(msgspec.Struct, frozen=True):
     rows: int
 
 
+class HealthInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether a store, or a service, can do its work now.
+
+    Args:
+        problems: what keeps it from that, in words; of a service, admins alone are told.
+    """
+
+    ready: bool
+    problems: tuple[str, ...] = ()
+
+
 class CancelQuery(msgspec.Struct, frozen=True):
     id: str
 
@@ -359,7 +374,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
-know(RemoveGrant, Nothing, QueryInfo, CancelQuery)
+know(RemoveGrant, Nothing, QueryInfo, CancelQuery, HealthInfo)
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
 know(
     Compact,

@@ -16,6 +16,7 @@ from headrace import protocol
 from headrace.config import store_config
 from headrace.service.admission import Admission
 from headrace.service.door import Access, Door
+from headrace.service.health import Health
 from headrace.service.queries import Queries
 from headrace.service.record import Records
 from headrace.service.server import Server
@@ -34,7 +35,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def server(store: Store) -> Iterator[Server]:
     queries = Queries(Admission(4, 32, 30))
-    started = Server(store, "grpc://127.0.0.1:0", None, Door(Access()), queries, Records())
+    started = Server(
+        store, "grpc://127.0.0.1:0", None, Door(Access()), queries, Records(), Health(store, queries)
+    )
     yield started
     started.shutdown()
 

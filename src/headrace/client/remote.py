@@ -44,6 +44,7 @@ _MAYBE_COMMIT: Decoder[Commit | None] = Decoder(Commit | None)
 _PREPARED = Decoder(Prepared)
 _GRANT, _GRANTS = Decoder(Grant), Decoder(list[Grant])
 _QUERIES = Decoder(list[protocol.QueryInfo])
+_HEALTH = Decoder(protocol.HealthInfo)
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
 # What does not tell whether the service did what it was asked.
@@ -217,6 +218,9 @@ class RemoteBackend:
 
     def cancel_query(self, query_id: str) -> None:
         self._wire.ask("cancel_query", protocol.CancelQuery(query_id), _NOTHING)
+
+    def health(self) -> protocol.HealthInfo:
+        return self._wire.ask("health", protocol.Nothing(), _HEALTH)
 
     def _batches(self, prepared: Prepared) -> Generator[pa.RecordBatch, None, None]:
         tickets = prepared.tickets

@@ -162,6 +162,15 @@ class Engine:
         """Threads that all sessions share."""
         return self._threads
 
+    def memory(self) -> tuple[int, int]:
+        """Bytes that are held in memory, and that are spilled to disk."""
+        with self.session() as session:
+            (row,) = session.rows(
+                "SELECT sum(memory_usage_bytes)::BIGINT AS held, sum(temporary_storage_bytes)::BIGINT AS spilled "
+                "FROM duckdb_memory()"
+            )
+        return row["held"], row["spilled"]
+
     def reach(self, places: Places) -> None:
         """Read files that are not of this machine, too, from now on."""
         with self._reaching:

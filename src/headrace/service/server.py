@@ -21,6 +21,7 @@ from headrace.model.definition import ViewDefinition, read_schema
 from headrace.model.request import ReadRequest
 from headrace.model.right import Grant
 from headrace.service.door import Door
+from headrace.service.health import Health
 from headrace.service.listening import check_address, refusal
 from headrace.service.named import names_in
 from headrace.service.project import ProjectStore, Rows
@@ -44,6 +45,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         door: knows who calls.
         queries: the work under way, at whichever address it was asked for.
         records: take what became of each call.
+        health: knows whether there is all that the service needs.
 
     Raises:
         Unavailable: the address is taken, or not this machine's. TLSError: the identity cannot be used.
@@ -57,11 +59,13 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         door: Door,
         queries: Queries,
         records: Records,
+        health: Health,
     ) -> None:
         self._store = store
         self._door = door
         self._queries = queries
         self._records = records
+        self._health = health
         self._tickets = Tickets(store.registry.secret("tickets"))
         client_ca = door.access.read_client_ca() if identity else None
         self._watch = Watch()
@@ -79,6 +83,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             raise refusal(listen) from None
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
+        if action.type == "health":
+            return iter([protocol.encode(self._told_health(context))])
         with self._answering(context, action.type if action.type in _ACTIONS else "unknown") as project:
             handler = _ACTIONS.get(action.type)
             if handler is None:
@@ -89,6 +95,16 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             answer = protocol.encode(self._acted(context, project, action.type, body))
             record.sent = len(answer)
             return iter([answer])
+
+    def _told_health(self, context: fl.ServerCallContext) -> protocol.HealthInfo:
+        """Answers, too, where the registry does not tell who may know what is wrong: then nobody may."""
+        with self._called(context, "health") as (user, project):
+            problems = self._health.problems()
+            try:
+                sees_why = self._store.project(project, user).is_admin
+            except HeadraceError:
+                sees_why = False
+            return protocol.HealthInfo(not problems, problems if sees_why else ())
 
     def _acted(self, context: fl.ServerCallContext, project: ProjectStore, action: str, body: Any) -> object:
         if action in _WORK:
@@ -500,4 +516,5 @@ _ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "remove_grant": (protocol.RemoveGrant, lambda s, b: s.remove_grant(b.user, b.group)),
     "list_queries": (protocol.Nothing, lambda s, b: s.list_queries()),
     "cancel_query": (protocol.CancelQuery, lambda s, b: s.cancel_query(b.id)),
+    "health": (protocol.Nothing, lambda s, b: s.health()),
 }
