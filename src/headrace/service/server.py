@@ -84,7 +84,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
         if action.type == "health":
-            return iter([protocol.encode(self._told_health(context))])
+            with self._called(context, "health") as caller:
+                _decode(action.body.to_pybytes(), protocol.Nothing)
+                return iter([protocol.encode(self._told_health(*caller))])
         with self._answering(context, action.type if action.type in _ACTIONS else "unknown") as project:
             handler = _ACTIONS.get(action.type)
             if handler is None:
@@ -96,15 +98,14 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             record.sent = len(answer)
             return iter([answer])
 
-    def _told_health(self, context: fl.ServerCallContext) -> protocol.HealthInfo:
-        """Answers, too, where the registry does not tell who may know what is wrong: then nobody may."""
-        with self._called(context, "health") as (user, project):
-            problems = self._health.problems()
-            try:
-                sees_why = self._store.project(project, user).is_admin
-            except HeadraceError:
-                sees_why = False
-            return protocol.HealthInfo(not problems, problems if sees_why else ())
+    def _told_health(self, user: str | None, project: str) -> protocol.HealthInfo:
+        """Also where the registry does not tell who may know what is wrong: then nobody may."""
+        problems = self._health.problems()
+        try:
+            sees_why = self._store.project(project, user).is_admin
+        except HeadraceError:
+            sees_why = False
+        return protocol.HealthInfo(not problems, problems if sees_why else ())
 
     def _acted(self, context: fl.ServerCallContext, project: ProjectStore, action: str, body: Any) -> object:
         if action in _WORK:
@@ -312,7 +313,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 query.stops(stop)
                 while True:
                     with making, self._watch.over(query.is_unwanted, running.cancel):
-                        batch = next(batches, None)
+                        try:
+                            batch = next(batches, None)
+                        except Cancelled:
+                            query.check_cancelled()  # which knows why
+                            raise
                     if batch is None:
                         return
                     record.rows += batch.num_rows
