@@ -11,18 +11,9 @@ from pathlib import Path
 
 import headrace as hr
 
-command = [
-    sys.executable,
-    "-m",
-    "headrace",
-    "serve",
-    "--root",
-    "./lake",
-    "--listen",
-    "grpc://127.0.0.1:0",
-    "--json",
-]
-command += ["--http", "http://127.0.0.1:0", "--audit-log", "audit.jsonl", "--drain-seconds", "10"]
+command = [sys.executable, "-m", "headrace", "serve", "--root", "./lake", "--json"]
+command += ["--listen", "grpc://127.0.0.1:0", "--http", "http://127.0.0.1:0"]
+command += ["--audit-log", "audit.jsonl", "--drain-seconds", "10"]
 service = subprocess.Popen(command, stdout=subprocess.PIPE)
 assert service.stdout is not None
 told = json.loads(service.stdout.readline())

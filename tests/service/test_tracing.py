@@ -18,19 +18,23 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import headrace as hr
 from headrace.config import store_config
+from headrace.service import spans as service_spans
+from headrace.service.record import CallRecord
 from headrace.wiring import Service
 
 
 @pytest.fixture(scope="module")
-def exporter() -> InMemorySpanExporter:
-    """Of the one provider that a process may have."""
+def exporter() -> Iterator[InMemorySpanExporter]:
+    """Of the one provider that a process may have, and keeps."""
     made = InMemorySpanExporter()
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         provider = TracerProvider()
         trace.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(made))
-    return made
+    yield made
+    made.shutdown()  # so that it keeps nothing of other tests
+    made.clear()
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +115,9 @@ def test_sql_stays_out_of_it(store: hr.FeatureStore, exporter: InMemorySpanExpor
 def test_who_sends_no_trace_begins_one(
     store: hr.FeatureStore, exporter: InMemorySpanExporter, header: str
 ) -> None:
-    from headrace.service.record import CallRecord
-    from headrace.service.spans import trace as traced
-
     exporter.clear()
     record = CallRecord("r", "default", {"traceparent": header}, kind="hello")
-    traced(record)
+    service_spans.trace(record)
     (span,) = spans(exporter, 1)
     assert span.parent is None
 
@@ -128,6 +129,8 @@ import sys
 {loads}
 import headrace as hr
 from headrace.config import store_config
+from headrace.service import spans as service_spans
+from headrace.service.record import CallRecord
 from headrace.tracing import is_on
 from headrace.wiring import Service
 service = Service(store_config({str(tmp_path / "lake")!r}), ["grpc://127.0.0.1:0"])
