@@ -18,7 +18,9 @@ HADOOP := .hadoop
 HOPS := .hops
 S3 := .s3
 AZURITE := .azurite
-SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE)
+DEBIAN := .debian
+WHEELS := dist/wheels
+SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE) $(DEBIAN)
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
@@ -31,7 +33,7 @@ export UV_SYSTEM_CERTS := 1
 unexport VIRTUAL_ENV UV_PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
+.PHONY: help setup native wheels demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -132,6 +134,28 @@ $(AZURITE)/.ready: tests/servers/azurite/package.json tests/servers/azurite/pack
 	@npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The system that the tests install the service in.
+$(DEBIAN)/.ready:
+	@test $$(id -u) = 0 || { echo "a Debian to install the service in is made by root" >&2; exit 1; }
+	@command -v debootstrap >/dev/null || { apt-get update --quiet=2 && apt-get install --quiet=2 --yes debootstrap; }
+	@echo "installing Debian in $(DEBIAN) (minutes)"
+	@rm -rf $(DEBIAN)
+	@debootstrap --variant=minbase --include=ca-certificates,python3,python3-venv,systemd bookworm $(DEBIAN) >/dev/null
+	@touch $@
+
+wheels: $(WHEELS)/.ready ## the wheels of all that a service needs, in dist/wheels, for packaging/install.sh
+	@:
+
+$(WHEELS)/.ready: $(VENV)/.synced $(shell find src -name '*.py')
+	@echo "gathering the wheels of a service in $(WHEELS)"
+	@rm -rf $(WHEELS)
+	@$(UV) build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir $(WHEELS)
+	@$(UV) export --quiet --frozen --no-dev --no-emit-project --extra metrics --extra postgresql --extra tracing \
+		--output-file $(WHEELS)/requirements.txt
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
+		--dest $(WHEELS) --requirement $(WHEELS)/requirements.txt
+	@touch $@
+
 demo: setup ## real flights and weather, a service, a training set, a model, a plot
 	$(BIN)/headrace demo
 
@@ -142,7 +166,7 @@ test: setup ## the tests that need nothing but Python (minutes)
 test-native: ## the native part's own tests
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

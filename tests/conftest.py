@@ -72,6 +72,7 @@ class Server:
 
 def start_server(root: Path, log: Path, *arguments: str, listen: str = "grpc://127.0.0.1:0") -> Server:
     command = [sys.executable, "-m", "headrace", "serve", "--root", str(root), "--listen", listen, "--json"]
+    command += ["--drain-seconds", "3"]  # who stops it here waits for nobody
     with log.open("wb") as stderr:
         process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=stderr)
     assert process.stdout is not None

@@ -37,6 +37,8 @@ VERSION_HEADER = "headrace-protocol"
 REQUEST_HEADER = "headrace-request-id"
 PROJECT_HEADER = "headrace-project"
 AUTHORIZATION_HEADER = "authorization"
+TRACE_HEADERS = ("traceparent", "tracestate")
+"""Those of W3C's Trace Context."""
 
 _LONGEST_DETAIL = 500
 BATCH_ROWS = 16_384
@@ -76,6 +78,7 @@ Action = Literal[
     "revoke_token",
     "list_queries",
     "cancel_query",
+    "health",
 ]
 
 
@@ -216,6 +219,9 @@ class Backend(Protocol):
     def cancel_query(self, query_id: str) -> None:
         """Raises NotFound."""
 
+    def health(self) -> HealthInfo:
+        """Whether the store can do its work now: of a service, also whether it takes new queries."""
+
     def close(self) -> None: ...
 
 
@@ -338,6 +344,17 @@ class QueryInfo(msgspec.Struct, frozen=True):
     rows: int
 
 
+class HealthInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether a store, or a service, can do its work now.
+
+    Args:
+        problems: what keeps it from that, in words; of a service, admins alone are told.
+    """
+
+    ready: bool
+    problems: tuple[str, ...] = ()
+
+
 class CancelQuery(msgspec.Struct, frozen=True):
     id: str
 
@@ -381,7 +398,7 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     request_id: str | None = None
 
 
-know(RemoveGrant, CreateToken, RevokeToken, Nothing, QueryInfo, CancelQuery)
+know(RemoveGrant, CreateToken, RevokeToken, Nothing, QueryInfo, CancelQuery, HealthInfo)
 know(Hello, GroupBody, Named, Listing, SetTags, DeleteRows, AddFeatures, Restore, History, Outcome)
 know(
     Compact,

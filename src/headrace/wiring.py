@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from headrace.client.address import SCHEMES
@@ -15,16 +19,23 @@ from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.admission import Admission
+from headrace.service.audit import AuditLog
 from headrace.service.door import Access, Door
 from headrace.service.entrance import Entrance
+from headrace.service.health import Health
 from headrace.service.limits import UNLIMITED, Limits, memory_of_machine, parse_size
 from headrace.service.pems import PemFiles, Pems
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries
+from headrace.service.record import CallRecord, Records
 from headrace.service.renewal import Renewal
 from headrace.service.server import Server
+from headrace.service.spans import trace
 from headrace.service.store import Store
 from headrace.service.worker.pool import Workers
+
+if TYPE_CHECKING:
+    from headrace.service.http import HttpServer
 
 _FEWEST = 4
 _WAITING_EACH = 8
@@ -67,9 +78,13 @@ class Service:
         concurrency: queries that run at once, twice as many as processors by default. Others wait: eight for each of
             these, for half a minute; more are Busy.
         limits: what each may take; of memory, by default, its share of what all may.
+        audit_log: a file to which a line is appended for each call.
+        http: an address for `/live`, `/ready` and `/metrics`: `http://127.0.0.1:9090`, or `https://host:port`, with the
+            service's own certificate.
 
     Raises:
         InvalidArgument: an address would be open to other machines, or its callers could not say who they are.
+        MissingDependency: what is asked for needs a package that is not installed.
     """
 
     def __init__(
@@ -82,10 +97,12 @@ class Service:
         token_listen: Sequence[str] = (),
         *,
         limits: Limits = UNLIMITED,
+        audit_log: Path | None = None,
+        http: str | None = None,
     ) -> None:
         self._access = access or Access()
         running = concurrency or max(_FEWEST, 2 * (os.cpu_count() or 1))
-        if tls is not None and not any(map(is_secure, [*listen, *token_listen])):
+        if tls is not None and not any(map(_shows_certificate, [*listen, *token_listen, http or ""])):
             raise InvalidArgument(
                 "a certificate was given, and none of the addresses speaks TLS",
                 hint="write grpc+tls://host:port",
@@ -100,10 +117,23 @@ class Service:
         self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S), limits)
         self._renewal = Renewal(PemFiles(tls or TLS(None), self._access.client_ca))
         workers = Workers(each, _WORKERS_EACH * running)
-        self._store = Store(config, turns=running, limits=limits, workers=workers)
         self._entrances: list[Entrance] = []
-        try:
+        with contextlib.ExitStack() as parts:
+            audit = None if audit_log is None else AuditLog(audit_log)
+            if audit is not None:
+                parts.callback(audit.close)
+            self._store = Store(config, turns=running, limits=limits, workers=workers)
+            parts.callback(self._store.close)
             self._door = Door(self._access, _takers(self._access, self._store.registry))
+            check = (lambda: None) if audit is None else audit.check
+            self._health = Health(self._store, self._queries, check)
+            readers: list[Callable[[CallRecord], None]] = [trace] if audit is None else [audit.keep, trace]
+            self._http = None if http is None else self._http_server(http, tls, readers)
+            if self._http is not None:
+                parts.callback(self._http.close)
+            self._records = Records(tuple(readers), check)
+            self._parts = parts.pop_all()
+        try:
             for uri in listen:
                 self._open(uri, asks=self._access.takes_certificates)
             for uri in token_listen:
@@ -119,6 +149,15 @@ class Service:
         """The addresses, with the ports that were found for port 0."""
         return [entrance.uri for entrance in self._entrances]
 
+    @property
+    def http(self) -> str | None:
+        """The address of the pages, with the port that was found for port 0."""
+        return None if self._http is None else self._http.listening
+
+    def drain(self, patience: float) -> int:
+        """Take no new queries, and wait so many seconds for those under way; gives how many were stopped then."""
+        return self._queries.drain(patience)
+
     def renew(self) -> None:
         """Look at once whether the files of certificates have changed, which is done every few seconds anyway."""
         self._renewal.ask()
@@ -131,7 +170,41 @@ class Service:
         for entrance in self._entrances:
             entrance.join()
         self._entrances.clear()
-        self._store.close()
+        self._parts.close()
+
+    def _http_server(
+        self, uri: str, tls: TLS | None, readers: list[Callable[[CallRecord], None]]
+    ) -> HttpServer:
+        """Whose pages are told of calls by one more reader."""
+        scheme = uri.split("://")[0]
+        if scheme not in ("http", "https"):
+            raise InvalidArgument(f"{uri!r} is no address for HTTP", hint="write http://127.0.0.1:9090")
+        if scheme == "https" and (tls is None or tls.read_identity() is None):
+            raise InvalidArgument(
+                f"{uri} needs a certificate and a key", hint="give --tls-cert and --tls-key"
+            )
+        if (scheme == "http" or self._access.is_open) and not is_of_this_machine(uri):
+            raise InvalidArgument(
+                f"{uri} can be reached from other machines, and nobody would be asked who they are",
+                hint="listen on 127.0.0.1, or write https://… and give --client-ca",
+            )
+        from headrace.service.http import HttpServer, server_context  # which an embedded store does not need
+
+        try:
+            from headrace.service.metrics import Metrics
+            from headrace.service.pages import pages
+        except ImportError:
+            raise MissingDependency(
+                "prometheus-client is not installed, and --http serves its metrics",
+                hint='pip install "headrace[metrics]"',
+            ) from None
+        metrics = Metrics(self._store.engine, self._queries)
+        readers.append(metrics.count)
+        found = pages(self._store, self._door, self._health, metrics)
+        if scheme == "http" or tls is None:
+            return HttpServer(uri, found, None)
+        secure = functools.partial(server_context, tls, self._access.client_ca)
+        return HttpServer(uri, found, secure)
 
     def _open(self, uri: str, asks: bool) -> None:
         """Listen at an address. `asks` for certificates of clients."""
@@ -163,7 +236,9 @@ class Service:
         def start(uri: str, pems: Pems | None) -> Server:
             identity, client_ca = (None, None) if pems is None else (pems.identity, pems.client_ca)
             asked = client_ca if asks else None
-            return Server(self._store, uri, identity, self._door, self._queries, asked)
+            return Server(
+                self._store, uri, identity, self._door, self._queries, self._records, self._health, asked
+            )
 
         try:
             self._entrances.append(Entrance(uri, pems, start))
@@ -191,6 +266,10 @@ def _takers(access: Access, registry: Registry) -> list[Callable[[str], str | No
             ) from None
         takers.append(SignedTokens(access.issuer).user_of)
     return takers
+
+
+def _shows_certificate(uri: str) -> bool:
+    return is_secure(uri) or uri.startswith("https://")
 
 
 def _can_be_reached(uri: str) -> bool:

@@ -193,7 +193,7 @@ def test_status(where: str, command: Command) -> None:
     kind = "service" if where.startswith("grpc") else "folder"
     assert told == {
         "store": where, "kind": kind, "project": "default", "version": VERSION, "reachable": True,
-        "service_version": VERSION, "feature_groups": 4, "feature_views": 2,
+        "service_version": VERSION, "ready": True, "feature_groups": 4, "feature_views": 2,
     }  # fmt: skip
 
 
@@ -219,6 +219,7 @@ def test_the_store_is_named_by_the_environment(lake: Path, command: Command) -> 
         f"version          {VERSION}",
         "reachable        yes",
         f"service version  {VERSION}",
+        "ready            yes",
         "feature groups   0",
         "feature views    0",
     ]

@@ -16,7 +16,9 @@ from headrace import protocol
 from headrace.config import store_config
 from headrace.service.admission import Admission
 from headrace.service.door import Access, Door
+from headrace.service.health import Health
 from headrace.service.queries import Queries
+from headrace.service.record import Records
 from headrace.service.server import Server
 from headrace.service.store import Store
 
@@ -32,7 +34,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def server(store: Store) -> Iterator[Server]:
-    started = Server(store, "grpc://127.0.0.1:0", None, Door(Access()), Queries(Admission(4, 32, 30)))
+    queries = Queries(Admission(4, 32, 30))
+    started = Server(
+        store, "grpc://127.0.0.1:0", None, Door(Access()), queries, Records(), Health(store, queries)
+    )
     yield started
     started.shutdown()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.cli.log_lines import LogFormat, log_on_stderr
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import TLS, store_config
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _RENEWING = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
 _GRACE_SECONDS = 3.0
+"""In which calls whose queries were stopped must tell it to their callers."""
 _OPEN = "(open: nobody is asked who they are, and every program of this machine may do everything)"
 
 
@@ -119,19 +121,33 @@ def serve(
         float | None, typer.Option(help="How long a read may run; it is ended then.", min=0.001)
     ] = None,
     query_rows: Annotated[int | None, typer.Option(help="How many rows a read may give.", min=1)] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            help="Address for /live, /ready and /metrics: http://127.0.0.1:port, or https://host:port with the "
+            "service's certificate."
+        ),
+    ] = None,
+    audit_log: Annotated[
+        Path | None, typer.Option(help="File to which a line of JSON is appended for each call.")
+    ] = None,
+    log_format: Annotated[LogFormat, typer.Option(help="Of the log on stderr.")] = "text",
+    drain_seconds: Annotated[
+        float, typer.Option(help="What queries under way are given to finish, once it is to stop.", min=0)
+    ] = 30.0,
     json: Json = False,
 ) -> None:
     """Serve a store over Arrow Flight until interrupted.
 
-    The first line on stdout says where it listens, and whether it is open. SIGINT and SIGTERM stop it: calls under
-    way have a few seconds to finish. SIGHUP has it look at its certificates, as it does by itself every few seconds.
-    What goes wrong inside it is logged on stderr.
+    The first line on stdout says where it listens, and whether it is open. After SIGINT or SIGTERM it takes no new
+    queries, gives those under way some time, and ends; a second signal ends it at once. SIGHUP has it look at its
+    certificates, as it does by itself every few seconds. What goes wrong inside it is logged on stderr.
     """
     from headrace.service.door import Access
     from headrace.service.limits import Limits, parse_size
     from headrace.wiring import Service
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_on_stderr(log_format)
     config = store_config(
         root,
         registry=registry,
@@ -149,18 +165,32 @@ def serve(
         seconds=query_seconds,
         rows=query_rows,
     )
-    service = Service(config, listen, tls, access, concurrency, token_listen or (), limits=limits)
+    service = Service(
+        config,
+        listen,
+        tls,
+        access,
+        concurrency,
+        token_listen or (),
+        limits=limits,
+        audit_log=audit_log,
+        http=http,
+    )
     signals = _signals(signal.SIGTERM, signal.SIGINT, *_RENEWING)
     if json:
-        print_json({"listening": service.listening, "open": access.is_open})
+        told = {"listening": service.listening, "open": access.is_open}
+        print_json(told if service.http is None else told | {"http": service.http})
     else:
         for number, uri in enumerate(service.listening):
             asks = access.takes_certificates and number < len(listen)
             print_text(f"serving {root} at {uri} {_asked(access, asks)}")
+        if service.http is not None:
+            print_text(f"watched at {service.http}/ready and {service.http}/metrics")
         sys.stdout.flush()
     while os.read(signals, 1)[0] in _RENEWING:
         service.renew()
-    _stop(service)
+    threading.Thread(target=_end_at_once, args=(signals,), daemon=True).start()
+    _stop(service, drain_seconds)
 
 
 def _issuer(
@@ -201,16 +231,29 @@ def _signals(*numbers: signal.Signals) -> int:
     return read
 
 
-def _stop(service: Service) -> None:
-    """End the service, and after a while the calls that still run: a stopped client would hold it for ever.
+def _stop(service: Service, patience: float) -> None:
+    """End the service when its queries have, or after some seconds: a stopped client would hold it for ever.
 
     A write that is cut off leaves its table at the old snapshot.
     """
+    if service.drain(patience):
+        logging.getLogger("headrace").warning("ended calls that were still running")
     ending = threading.Thread(target=service.stop, daemon=True)
     ending.start()
     ending.join(_GRACE_SECONDS)
     if ending.is_alive():
-        logging.getLogger("headrace").warning("ended calls that were still running")
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(0)
+        _exit(0)
+
+
+def _end_at_once(signals: int) -> None:
+    """When somebody asks once more."""
+    while os.read(signals, 1)[0] in _RENEWING:
+        pass
+    logging.getLogger("headrace").warning("ended at once")
+    _exit(1)
+
+
+def _exit(status: int) -> None:
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(status)

@@ -15,7 +15,7 @@ PATIENCE = 10.0
 
 @on_store
 def status(target: Target) -> None:
-    """Whether a store or service answers, in which version, and how many groups and views the project has."""
+    """Whether a store or service answers and is ready, in which version, and how much is in the project."""
     facts: dict[str, object] = {
         "store": target.named,
         "kind": _kind(target),
@@ -26,10 +26,16 @@ def status(target: Target) -> None:
     try:
         with target.connect(timeout=PATIENCE) as fs:
             facts["service_version"] = fs.service_version
+            health = fs.health()
+            facts["ready"] = health.ready
+            if not health.ready:
+                facts["problems"] = list(health.problems)
+                why = "; ".join(health.problems) or "its admins are told why"
+                raise Unavailable(f"{target.named} is not ready: {why}")
             facts["feature_groups"] = len(fs.list_feature_groups())
             facts["feature_views"] = len(fs.list_feature_views())
     except (NotFound, Unavailable):
-        facts["reachable"] = False
+        facts["reachable"] = "ready" in facts
         _print(facts, target.json)
         raise
     _print(facts, target.json)
@@ -45,5 +51,13 @@ def _print(facts: dict[str, object], json: bool) -> None:
     if json:
         print_json(facts)
         return
-    shown = facts | {"reachable": "yes" if facts["reachable"] else "no"}
-    print_facts((name.replace("_", " "), value) for name, value in shown.items())
+    print_facts((name.replace("_", " "), _shown(value)) for name, value in facts.items())
+
+
+def _shown(value: object) -> object:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return "; ".join(map(str, value))
+    return value

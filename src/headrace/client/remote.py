@@ -46,6 +46,7 @@ _PREPARED = Decoder(Prepared)
 _GRANT, _GRANTS = Decoder(Grant), Decoder(list[Grant])
 _NEW_TOKEN, _TOKENS = Decoder(NewToken), Decoder(list[Token])
 _QUERIES = Decoder(list[protocol.QueryInfo])
+_HEALTH = Decoder(protocol.HealthInfo)
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
 # What does not tell whether the service did what it was asked.
@@ -229,6 +230,9 @@ class RemoteBackend:
 
     def cancel_query(self, query_id: str) -> None:
         self._wire.ask("cancel_query", protocol.CancelQuery(query_id), _NOTHING)
+
+    def health(self) -> protocol.HealthInfo:
+        return self._wire.ask("health", protocol.Nothing(), _HEALTH)
 
     def _batches(self, prepared: Prepared) -> Generator[pa.RecordBatch, None, None]:
         tickets = prepared.tickets

@@ -39,7 +39,7 @@ from headrace.model.name import check_name, check_tags
 from headrace.model.parameters import to_parameters
 from headrace.model.request import ReadRequest
 from headrace.model.text import check_text
-from headrace.protocol import Backend
+from headrace.protocol import Backend, HealthInfo
 
 
 class FeatureStore:
@@ -74,6 +74,13 @@ class FeatureStore:
     def queries(self) -> Queries:
         """What the service does now."""
         return Queries(self._backend)
+
+    def health(self) -> HealthInfo:
+        """Whether the store can do its work now: its registry and its storage answer, and a service takes queries.
+
+        What keeps a service from it is told to admins of the project alone.
+        """
+        return self._backend.health()
 
     def create_feature_group(
         self,

@@ -28,6 +28,7 @@ from headrace.errors import (
     Unavailable,
     Unsupported,
 )
+from headrace.tracing import client_span
 
 Answer = TypeVar("Answer")
 
@@ -59,19 +60,19 @@ class Wire:
 
     def ask(self, action: protocol.Action, body: object, answer: Decoder[Answer]) -> Answer:
         """The answer to what the service is asked to do or to tell."""
-        with self._call(self._timeout) as options:
+        with self._call(action, self._timeout) as options:
             results = list(self._client.do_action(fl.Action(action, protocol.encode(body)), options))
         return _decode(results[0].body.to_pybytes(), answer)
 
     def prepare(self, request: object, answer: Decoder[Answer]) -> tuple[Answer, tuple[bytes, ...]]:
         """The answer, and the tickets of the streams of rows that there are now."""
-        with self._call(self._timeout) as options:
+        with self._call("prepare", self._timeout) as options:
             info = self._client.get_flight_info(_descriptor(request), options)
         return _decode(bytes(info.app_metadata), answer), tuple(e.ticket.ticket for e in info.endpoints)
 
     def batches(self, ticket: bytes) -> Generator[pa.RecordBatch, None, None]:
         """The rows of a stream."""
-        with self._call(None) as options:
+        with self._call("read", None) as options:
             yield from _chunks(self._client.do_get(fl.Ticket(ticket), options))
 
     def table(self, tickets: Sequence[bytes]) -> pa.Table:
@@ -86,7 +87,7 @@ class Wire:
         self, command: protocol.ReadCommand, rows: pa.RecordBatchReader
     ) -> Generator[pa.RecordBatch, None, None]:
         """The rows that the service gives for those that it is given."""
-        with self._call(None) as options:
+        with self._call("read", None) as options:
             writer, reader = self._client.do_exchange(_descriptor(command), options)
             try:
                 with contextlib.suppress(pa.ArrowException, OSError):
@@ -107,7 +108,8 @@ class Wire:
         answer: Decoder[Answer],
     ) -> Answer | None:
         """The answer; None if the service did not want all rows, because it has made this write before."""
-        with self._call(None) as options:
+        kind = "create_dataset" if isinstance(command, protocol.DatasetCommand) else "insert"
+        with self._call(kind, None) as options:
             writer, answers = self._client.do_put(_descriptor(command), rows.schema, options)
             try:
                 for batch in rows:
@@ -141,11 +143,11 @@ class Wire:
             return self._connections[:number]
 
     def _fetch(self, ticket: bytes, client: fl.FlightClient) -> pa.Table:
-        with self._call(None) as options:
+        with self._call("read", None) as options:
             return client.do_get(fl.Ticket(ticket), options).read_all()
 
     @contextlib.contextmanager
-    def _call(self, timeout: float | None) -> Iterator[fl.FlightCallOptions]:
+    def _call(self, kind: str, timeout: float | None) -> Iterator[fl.FlightCallOptions]:
         request_id = uuid.uuid4().hex[:16]
         headers = [
             (protocol.VERSION_HEADER.encode(), str(protocol.PROTOCOL_VERSION).encode()),
@@ -154,10 +156,11 @@ class Wire:
         ]
         if self._address.token is not None:
             headers.append((protocol.AUTHORIZATION_HEADER.encode(), f"Bearer {self._address.token}".encode()))
-        try:
-            yield fl.FlightCallOptions(timeout=timeout, headers=headers)
-        except (pa.ArrowException, OSError) as error:
-            raise self._translate(error, request_id, timeout) from error
+        with client_span(kind, headers, request_id):
+            try:
+                yield fl.FlightCallOptions(timeout=timeout, headers=headers)
+            except (pa.ArrowException, OSError) as error:
+                raise self._translate(error, request_id, timeout) from error
 
     def _translate(self, error: Exception, request_id: str, timeout: float | None) -> HeadraceError:
         told = getattr(error, "extra_info", None)

@@ -84,6 +84,21 @@ class Engine:
         """Threads that all sessions share."""
         return self._threads
 
+    def memory(self) -> tuple[int, int]:
+        """Bytes that all instances hold in memory, and that they have spilled to disk."""
+        with self._lock:
+            self._check_open()
+            sessions = [self._opened(instance) for instance in (*self._instances, *self._sealed.values())]
+        held = spilled = 0
+        for session in sessions:
+            with contextlib.closing(session):
+                (row,) = session.rows(
+                    "SELECT sum(memory_usage_bytes)::BIGINT AS held, sum(temporary_storage_bytes)::BIGINT AS spilled "
+                    "FROM duckdb_memory()"
+                )
+            held, spilled = held + row["held"], spilled + row["spilled"]
+        return held, spilled
+
     def reach(self, places: Places) -> None:
         """Read files that are not of this machine, too, from now on."""
         with self._lock:

@@ -34,6 +34,11 @@ def all_grants(connection: Connection, project: str) -> list[Grant]:
     return sorted(found, key=lambda grant: (grant.user, grant.group or _PROJECT))
 
 
+def is_admin(connection: Connection, user: str) -> bool:
+    query = select(_COLUMNS.definition).where(_COLUMNS.user_name == user, _COLUMNS.group_name == _PROJECT)
+    return any(_DECODER.decode(text).role == "admin" for text in connection.scalars(query))
+
+
 def put_grant(connection: Connection, project: str, grant: Grant) -> None:
     """In place of the one that the user has in the project, or on the group."""
     group = grant.group or _PROJECT

@@ -306,6 +306,11 @@ class Registry:
         with self._database.reading() as connection:
             return grants.grants_of(connection, project, user)
 
+    def is_admin(self, user: str) -> bool:
+        """Whether a user is an admin of any project."""
+        with self._database.reading() as connection:
+            return grants.is_admin(connection, user)
+
     def list_grants(self, project: str) -> list[Grant]:
         """By user, that of the project before those of groups."""
         with self._database.reading() as connection:

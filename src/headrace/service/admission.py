@@ -41,6 +41,18 @@ class Admission:
         self._lasts = 1.0
         self._lock = threading.Lock()
 
+    @property
+    def running(self) -> int:
+        """Turns that were given, and not lent."""
+        with self._lock:
+            return self._running - self._free
+
+    @property
+    def waiting(self) -> int:
+        """Those who wait for one, also to come back."""
+        with self._lock:
+            return sum(map(len, self._rows.values())) + len(self._coming_back)
+
     def enter(self, caller: Hashable, check: Callable[[], None]) -> Turn:
         """A turn, to be closed.
 

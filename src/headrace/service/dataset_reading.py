@@ -11,6 +11,7 @@ from headrace.calls import Calls
 from headrace.errors import Cancelled
 from headrace.formats.rows_file import RowsFiles
 from headrace.model.types import plain_batch
+from headrace.service.record import FileCount
 from headrace.service.running import Running
 
 
@@ -18,6 +19,7 @@ class StoredRows:
     """The rows of files of a dataset, as `Running` gives those of a query.
 
     Args:
+        files: in which they are.
         told: within, a file that is not there may be one of a dataset that was deleted.
     """
 
@@ -25,6 +27,7 @@ class StoredRows:
         self,
         calls: Calls,
         rows: RowsFiles,
+        files: int,
         limit: int | None,
         told: Callable[[], AbstractContextManager[None]],
     ) -> None:
@@ -34,6 +37,7 @@ class StoredRows:
         self._told = told
         self._cancelled = False
         self.schema = rows.schema
+        self.files = FileCount(files, 0)
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""
@@ -74,6 +78,11 @@ class RecomputedRows:
     def __init__(self, running: Running, schema: pa.Schema) -> None:
         self._running = running
         self.schema = schema
+
+    @property
+    def files(self) -> FileCount:
+        """Once the rows have begun."""
+        return self._running.files
 
     def cancel(self) -> None:
         self._running.cancel()

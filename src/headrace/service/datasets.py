@@ -141,7 +141,7 @@ class Datasets:
         files = self._files(dataset, split)
         share = files[len(files) * part // parts : len(files) * (part + 1) // parts]
         rows = RowsFiles(self._storage.files, dataset.format, share, schema, _columns(dataset, stored))
-        return StoredRows(self._reader.calls, rows, request.limit, lambda: self._told(dataset))
+        return StoredRows(self._reader.calls, rows, len(share), request.limit, lambda: self._told(dataset))
 
     def explain(self, request: ReadRequest) -> str:
         stored = _stored(request)

@@ -65,6 +65,11 @@ class Door:
         self._takers = takers
         self._pattern = None if access.user_pattern is None else _compiled(access.user_pattern)
 
+    @property
+    def is_open(self) -> bool:
+        """Nobody is asked."""
+        return self._access.is_open
+
     def user(self, peer: bytes, authorization: Sequence[str] = ()) -> str | None:
         """The user of a call; None where nobody is asked, and everybody may do everything.
 

@@ -9,26 +9,40 @@ import pyarrow.flight as fl
 
 from headrace import protocol
 from headrace.errors import Unsupported
+from headrace.service.record import CallRecord, Records, shown, shown_id
 
 HEADERS = "headrace"
 """The name of this middleware."""
 
 
 class Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
+    def __init__(self, records: Records) -> None:
+        super().__init__()
+        self._records = records
+
     def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> CallHeaders:
-        return CallHeaders({name.lower(): values for name, values in headers.items() if values})
+        given = {name.lower(): values for name, values in headers.items() if values}
+        return CallHeaders(given, self._records)
 
 
 class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]
-    """Of one call, whose `bearer` is kept here once it is known."""
+    """Of one call, with its record; its `bearer` is kept here once it is known."""
 
-    def __init__(self, headers: dict[str, list[str]]) -> None:
+    def __init__(self, headers: dict[str, list[str]], records: Records) -> None:
+        super().__init__()
         first = {name: values[0] for name, values in headers.items()}
         self._protocol = first.get(protocol.VERSION_HEADER, "")
-        self.request_id = first.get(protocol.REQUEST_HEADER, uuid.uuid4().hex[:16])[:64]
+        self.request_id = shown_id(first.get(protocol.REQUEST_HEADER) or uuid.uuid4().hex[:16])
         self.project = first.get(protocol.PROJECT_HEADER, "default")
         self.authorization = headers.get(protocol.AUTHORIZATION_HEADER, [])
         self.bearer: tuple[str | None, str] | None = None
+        trace = {name: first[name] for name in protocol.TRACE_HEADERS if name in first}
+        self.record = CallRecord(self.request_id, shown(self.project), trace)
+        self._records = records
+
+    def call_completed(self, exception: BaseException | None) -> None:
+        """After the last row was sent, or nobody takes it any more; before the caller is told the end."""
+        self._records.end(self.record)
 
     @property
     def is_ours(self) -> bool:
@@ -43,3 +57,9 @@ class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]
                 f"speaks {protocol.PROTOCOL_VERSION}",
                 hint="install the same headrace version on both sides",
             )
+
+
+def record_of(context: fl.ServerCallContext) -> CallRecord:
+    """That of the call that is answered."""
+    record: CallRecord = context.get_middleware(HEADERS).record
+    return record

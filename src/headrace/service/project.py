@@ -37,12 +37,13 @@ from headrace.model.right import OWNER, Grant, Rights, is_enough
 from headrace.model.search import mentions, told_texts
 from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
-from headrace.protocol import InsertMode, QueryInfo
+from headrace.protocol import HealthInfo, InsertMode, QueryInfo
 from headrace.service.adoption import adopted, check_fits
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
 from headrace.service.definitions import Definitions
+from headrace.service.health import Look
 from headrace.service.ingest import declared_schema
 from headrace.service.narrowed import NarrowedTable
 from headrace.service.reading import Reader
@@ -293,6 +294,10 @@ class ProjectStore:
 
     def cancel_query(self, query_id: str) -> None:
         raise NotFound(f"there is no query {query_id!r}: only a service keeps a list of them")
+
+    def health(self) -> HealthInfo:
+        problems = Look(self._store).problems()
+        return HealthInfo(not problems, tuple(problems))
 
     def close(self) -> None:
         """The store is closed by who opened it."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from headrace.errors import Cancelled, HeadraceError, LimitExceeded, NotFound
+from headrace.errors import Busy, Cancelled, HeadraceError, LimitExceeded, NotFound
 from headrace.protocol import QueryInfo, QueryState
 from headrace.service.admission import Admission, Turn
 from headrace.service.limits import UNLIMITED, Limits
@@ -28,6 +28,48 @@ class Queries:
         self._known: dict[str, Query] = {}
         self._number = 0
         self._lock = threading.Lock()
+        self._ending: float | None = None
+        self._left = threading.Condition(self._lock)
+
+    @property
+    def draining(self) -> bool:
+        """No new work is taken."""
+        return self._ending is not None
+
+    def check_open(self) -> None:
+        """Raises Busy: no new work is taken."""
+        if self._ending is not None:
+            seconds = round(max(1.0, self._ending - time.monotonic()), 1)
+            raise Busy(
+                "the service is about to stop, and takes no new queries",
+                hint="try again: another one may have taken its place",
+                retry_after=seconds,
+            )
+
+    def drain(self, patience: float) -> int:
+        """Take no new work, and wait so many seconds for that under way; gives how much was left, and is stopped now.
+
+        Args:
+            patience: seconds.
+        """
+        with self._left:
+            self._ending = time.monotonic() + patience
+            while self._known and time.monotonic() < self._ending:
+                self._left.wait(self._ending - time.monotonic())
+            left = list(self._known.values())
+        for query in left:
+            query.cancel("the service stops")
+        return len(left)
+
+    @property
+    def running(self) -> int:
+        """Those that have a turn."""
+        return self._admission.running
+
+    @property
+    def waiting(self) -> int:
+        """Those that wait for one."""
+        return self._admission.waiting
 
     def start(
         self, user: str | None, project: str, kind: str, gone: Callable[[], bool], ticket: bytes = b""
@@ -41,6 +83,7 @@ class Queries:
             Busy. Cancelled: somebody stopped it, or its caller has gone.
         """
         with self._lock:
+            self.check_open()
             self._number += 1
             query = Query(self, str(self._number), user, project, kind, gone, ticket)
             self._known[query.id] = query
@@ -83,8 +126,10 @@ class Queries:
         return bool(found)
 
     def _forget(self, query: Query) -> None:
-        with self._lock:
+        with self._left:
             self._known.pop(query.id, None)
+            if not self._known:
+                self._left.notify_all()
 
 
 class Query:
@@ -148,21 +193,12 @@ class Query:
         if self._gone():
             raise Cancelled("the caller has gone")
 
-    def cancel(self) -> None:
-        self._end(Cancelled("the query was cancelled"))
+    def is_unwanted(self) -> bool:
+        """Whether somebody stopped it, its caller has gone, or it has had its time."""
+        return self._cancelled is not None or self._gone() or self._is_late()
 
-    def is_late(self) -> bool:
-        """Whether it has had its time. It is stopped then."""
-        seconds = self._queries.limits.seconds
-        if seconds is None or self.began is None or time.monotonic() - self.began < seconds:
-            return False
-        self._end(
-            LimitExceeded(
-                f"the query took more than {seconds:g} seconds",
-                hint="ask for less at once, or have the service allow more by --query-seconds",
-            )
-        )
-        return True
+    def cancel(self, why: str = "the query was cancelled") -> None:
+        self._end(Cancelled(why))
 
     def count(self, rows: int) -> None:
         """Rows that are about to be sent. Raises LimitExceeded: they are too many."""
@@ -173,6 +209,18 @@ class Query:
                 f"the answer has more than {most:,} rows",
                 hint="ask for less at once, or have the service allow more by --query-rows",
             )
+
+    def _is_late(self) -> bool:
+        seconds = self._queries.limits.seconds
+        if seconds is None or self.began is None or time.monotonic() - self.began < seconds:
+            return False
+        self._end(
+            LimitExceeded(
+                f"the query took more than {seconds:g} seconds",
+                hint="ask for less at once, or have the service allow more by --query-seconds",
+            )
+        )
+        return True
 
     def _end(self, why: HeadraceError) -> None:
         if self._cancelled is None:

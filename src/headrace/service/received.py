@@ -13,6 +13,7 @@ import pyarrow.flight as fl
 from headrace import protocol
 from headrace.errors import Cancelled, InvalidArgument
 from headrace.service.queries import Query
+from headrace.service.record import CallRecord
 
 
 def received_schema(reader: fl.MetadataRecordBatchReader) -> pa.Schema:
@@ -22,7 +23,9 @@ def received_schema(reader: fl.MetadataRecordBatchReader) -> pa.Schema:
         return reader.schema
 
 
-def received_rows(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
+def received_rows(
+    reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
+) -> Iterator[pa.RecordBatch]:
     """What a client of Headrace sends, which tells at the end how many rows they were."""
     rows, told = 0, b""
     chunks = _chunks(reader)
@@ -33,7 +36,7 @@ def received_rows(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterato
             break
         if chunk.data is not None and chunk.data.num_rows:
             rows += chunk.data.num_rows
-            query.rows = rows
+            _count(chunk.data, query, record)
             yield chunk.data
         if chunk.app_metadata is not None:
             told = chunk.app_metadata.to_pybytes()
@@ -42,7 +45,7 @@ def received_rows(reader: fl.MetadataRecordBatchReader, query: Query) -> Iterato
 
 
 def ingested_rows(
-    reader: fl.MetadataRecordBatchReader, query: Query, gone: Callable[[], bool]
+    reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord, gone: Callable[[], bool]
 ) -> Iterator[pa.RecordBatch]:
     """What another client sends, which tells no end: that of one that breaks off looks alike, but that it has gone."""
     chunks = _chunks(reader)
@@ -52,10 +55,17 @@ def ingested_rows(
         if chunk is None:
             break
         if chunk.data is not None and chunk.data.num_rows:
-            query.rows += chunk.data.num_rows
+            _count(chunk.data, query, record)
             yield chunk.data
     if gone():
         raise Cancelled("the rows broke off: nothing was written")
+
+
+def _count(batch: pa.RecordBatch, query: Query, record: CallRecord) -> None:
+    query.rows += batch.num_rows
+    record.rows = query.rows
+    # Not `nbytes`, which would follow offsets that nobody has checked yet.
+    record.received += batch.get_total_buffer_size()
 
 
 def _chunks(reader: fl.MetadataRecordBatchReader) -> Iterator[fl.FlightStreamChunk]:

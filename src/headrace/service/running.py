@@ -20,6 +20,7 @@ from headrace.planning.facts import Facts, needs_nanos
 from headrace.protocol import BATCH_ROWS
 from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.planned import Planned
+from headrace.service.record import FileCount
 from headrace.service.scanning import Scanner
 
 
@@ -50,6 +51,11 @@ class Running:
         self._session = session
         self._calls = calls
         self._told = told
+
+    @property
+    def files(self) -> FileCount:
+        """Of its share, once the rows have begun."""
+        return self._scanner.count(self._planned, self._share)
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""

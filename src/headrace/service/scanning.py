@@ -19,6 +19,7 @@ from headrace.model.expression_sql import identifier
 from headrace.planning.facts import Facts, duplicates_query, unique_columns
 from headrace.planning.side_sql import side_sql
 from headrace.service.planned import Planned
+from headrace.service.record import FileCount
 
 _KEPT_FACTS = 1024
 _ROWS = "__headrace_rows"
@@ -59,6 +60,16 @@ class Scanner:
         if columns is None or plan.limit is not None or len(columns) != len(plan.schema):
             return None
         return snapshot.batches(columns, (), _share(snapshot, snapshot.files, share))
+
+    def count(self, planned: Planned, share: tuple[int, int]) -> FileCount:
+        """The files that are read, and those that were ruled out before, which the first share counts."""
+        scanned = pruned = 0
+        for side, snapshot in planned.snapshots.items():
+            found = planned.found(side)
+            files = planned.files(side) if found is None else found.files
+            scanned += _share(snapshot, files, share).num_rows
+            pruned += snapshot.files.num_rows - files.num_rows if share[0] == 0 else 0
+        return FileCount(scanned, pruned)
 
     def facts(
         self, planned: Planned, scale: int, spine_scale: int, session: Session, share: tuple[int, int]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from headrace import protocol
-from headrace.errors import Cancelled, InvalidArgument, Unsupported
+from headrace.errors import Cancelled, HeadraceError, InvalidArgument, Unsupported
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
@@ -20,11 +20,14 @@ from headrace.service.door import Door
 from headrace.service.flight_sql import handler as flight_sql
 from headrace.service.flight_sql.handler import Bearer, FlightSql
 from headrace.service.flight_sql.messages import is_wrapped, unwrapped
-from headrace.service.headers import HEADERS, Headers
+from headrace.service.headers import HEADERS, Headers, record_of
+from headrace.service.health import Health
 from headrace.service.listening import check_address, refusal
+from headrace.service.named import names_in
 from headrace.service.project import ProjectStore, Rows
 from headrace.service.queries import Queries, Query
 from headrace.service.received import arrow, check_text, decode, ingested_rows, received_rows, received_schema
+from headrace.service.record import OK, Records
 from headrace.service.store import Store
 from headrace.service.tickets import CatalogCommand, Tickets
 from headrace.service.told import told
@@ -41,6 +44,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         identity: certificate chain and private key of the server, for `grpc+tls`.
         door: knows who calls.
         queries: the work under way, at whichever address it was asked for.
+        records: take what became of each call.
+        health: knows whether there is all that the service needs.
         client_ca: authorities of the certificates that clients must show; without them none is asked for.
 
     Raises:
@@ -54,11 +59,15 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         identity: tuple[bytes, bytes] | None,
         door: Door,
         queries: Queries,
+        records: Records,
+        health: Health,
         client_ca: bytes | None = None,
     ) -> None:
         self._store = store
         self._door = door
         self._queries = queries
+        self._records = records
+        self._health = health
         self._tickets = Tickets(store.registry.secret("tickets"))
         self._flight_sql = FlightSql(store, self._tickets, queries, self._endpoints)
         self._watch = Watch()
@@ -69,7 +78,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 tls_certificates=[identity] if identity else None,
                 verify_client=client_ca is not None,
                 root_certificates=client_ca,
-                middleware={HEADERS: Headers()},
+                middleware={HEADERS: Headers(records)},
             )
         except (OSError, pa.ArrowException):
             self._watch.close()
@@ -82,17 +91,35 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         self._watch.close()
 
     def do_action(self, context: fl.ServerCallContext, action: fl.Action) -> Iterator[bytes]:
+        if action.type == "health":
+            with self._called(context, "health") as caller:
+                decode(action.body.to_pybytes(), protocol.Nothing)
+                return iter([protocol.encode(self._told_health(*caller))])
         is_sql = action.type in flight_sql.ACTIONS
-        with self._answering(context, is_sql) as project:
+        kind = action.type if is_sql or action.type in ACTIONS else "unknown"
+        with self._answering(context, kind, is_sql) as project:
+            body, record = action.body.to_pybytes(), record_of(context)
             if is_sql:
-                bearer, body = self._bearer(context), action.body.to_pybytes()
-                return iter(self._flight_sql.act(project, bearer, action.type, body, context.is_cancelled))
-            handler = ACTIONS.get(action.type)
-            if handler is None:
+                answers = self._flight_sql.act(
+                    project, self._bearer(context), kind, body, context.is_cancelled
+                )
+            elif kind == "unknown":
                 raise Unsupported(f"the service knows no action {action.type!r}", hint="upgrade the service")
-            kind, _ = handler
-            asked = decode(action.body.to_pybytes(), kind)
-            return iter([protocol.encode(self._acted(context, project, action.type, asked))])
+            else:
+                asked = decode(body, ACTIONS[kind][0])
+                record.names = names_in(kind, asked)
+                answers = [protocol.encode(self._acted(context, project, kind, asked))]
+            record.sent = sum(map(len, answers))
+            return iter(answers)
+
+    def _told_health(self, user: str | None, project: str) -> protocol.HealthInfo:
+        """Also where the registry does not tell who may know what is wrong: then nobody may."""
+        problems = self._health.problems()
+        try:
+            sees_why = self._store.project(project, user).is_admin
+        except HeadraceError:
+            sees_why = False
+        return protocol.HealthInfo(not problems, problems if sees_why else ())
 
     def _acted(self, context: fl.ServerCallContext, project: ProjectStore, action: str, body: Any) -> object:
         if action in WORK:
@@ -108,7 +135,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         return ACTIONS[action][1](project, body)
 
     def list_actions(self, context: fl.ServerCallContext) -> list[tuple[str, str]]:
-        with self._answering(context, is_sql=True):
+        with self._answering(context, "list_actions", is_sql=True):
             return [
                 *((name, kind.__name__) for name, (kind, _) in ACTIONS.items()),
                 *flight_sql.ACTIONS.items(),
@@ -118,20 +145,29 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor
     ) -> fl.FlightInfo:
         is_sql = is_wrapped(descriptor.command)
-        with self._answering(context, is_sql) as project:
-            bearer = self._bearer(context)
+        with self._answering(context, "prepare", is_sql) as project:
+            bearer, record = self._bearer(context), record_of(context)
+            self._queries.check_open()
+            record.begins("prepare")
             if is_sql:
-                return self._flight_sql.info(
+                info, prepared = self._flight_sql.info(
                     project, bearer, descriptor, wanted="rows", gone=context.is_cancelled
                 )
-            prepared = project.prepare(decode(descriptor.command, ReadRequest), context.is_cancelled)
-            endpoints = [] if prepared.request.spine_schema else self._endpoints(bearer, project, prepared)
-            schema, told = read_schema(prepared.schema_ipc), protocol.encode(prepared)
-            return fl.FlightInfo(schema, descriptor, endpoints, -1, -1, False, told)
+            else:
+                request = decode(descriptor.command, ReadRequest)
+                record.names = names_in("prepare", request)
+                prepared = project.prepare(request, context.is_cancelled)
+                brings_rows = prepared.request.spine_schema is not None
+                endpoints = [] if brings_rows else self._endpoints(bearer, project, prepared)
+                schema, told = read_schema(prepared.schema_ipc), protocol.encode(prepared)
+                info = fl.FlightInfo(schema, descriptor, endpoints, -1, -1, False, told)
+            if prepared is not None:
+                record.names = names_in("prepare", prepared.request)
+            return info
 
     def get_schema(self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor) -> fl.SchemaResult:
-        with self._answering(context, is_sql=True) as project:
-            info = self._flight_sql.info(
+        with self._answering(context, "prepare", is_sql=True) as project:
+            info, _ = self._flight_sql.info(
                 project, self._bearer(context), descriptor, wanted="schema", gone=context.is_cancelled
             )
             return fl.SchemaResult(info.schema)
@@ -144,13 +180,15 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         return [fl.FlightEndpoint(self._tickets.issue(*bearer, command), []) for command in commands]
 
     def do_get(self, context: fl.ServerCallContext, ticket: fl.Ticket) -> fl.FlightDataStream:
-        with self._answering(context, is_sql=True) as project:
-            bearer = self._bearer(context)
+        with self._answering(context, "read", is_sql=True) as project:
+            bearer, record = self._bearer(context), record_of(context)
             command = self._tickets.take(*bearer, ticket.ticket)
             if isinstance(command, CatalogCommand):
+                record.kind = "catalog"
                 return fl.RecordBatchStream(self._flight_sql.rows(bearer, command))
             if not isinstance(command, protocol.ReadCommand):
                 raise InvalidArgument("this is no ticket to rows")
+            record.names = names_in("read", command)
             query = self._query(context, "read", ticket.ticket)
             try:
                 running = project.run(command.prepared, None, command.part, command.parts)
@@ -158,6 +196,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             except BaseException:
                 query.close()
                 raise
+            record.outcome = Cancelled.code  # unless all rows are taken
             return fl.GeneratorStream(running.schema, _streaming(context, batches))
 
     def do_exchange(
@@ -167,8 +206,9 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
         writer: fl.MetadataRecordBatchWriter,
     ) -> None:
-        with self._answering(context) as project:
-            command = decode(descriptor.command, protocol.ReadCommand)
+        with self._answering(context, "read") as project:
+            command, record = decode(descriptor.command, protocol.ReadCommand), record_of(context)
+            record.names = names_in("read", command)
             spool = self._store.storage.work.spool()
             try:
                 with arrow("the spine"):
@@ -176,6 +216,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     for chunk in reader:
                         if chunk.data is not None:
                             chunk.data.validate(full=True)
+                            record.received += chunk.data.get_total_buffer_size()
                             spool.add(chunk.data)
                     schema = reader.schema
                 with contextlib.closing(self._query(context, "read")) as query:
@@ -195,12 +236,13 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         writer: fl.FlightMetadataWriter,
     ) -> None:
         is_sql = is_wrapped(descriptor.command)
-        with self._answering(context, is_sql) as project:
+        with self._answering(context, "insert", is_sql) as project:
             if is_sql:
                 answer = self._put_by_sql(context, project, descriptor.command, reader)
             else:
                 command = decode(descriptor.command, protocol.InsertCommand | protocol.DatasetCommand)
                 answer = protocol.encode(self._put(context, project, command, reader))
+            record_of(context).sent = len(answer)
             try:
                 writer.write(pa.py_buffer(answer))
             except OSError as error:  # nobody waits for the answer, and whoever asks again gets it
@@ -213,10 +255,13 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         command: protocol.InsertCommand | protocol.DatasetCommand,
         reader: fl.MetadataRecordBatchReader,
     ) -> object:
-        kind = "training dataset" if isinstance(command, protocol.DatasetCommand) else "insert"
+        kind, record = "insert", record_of(context)
+        record.names = names_in("insert", command)
+        if isinstance(command, protocol.DatasetCommand):
+            kind, record.kind = "training dataset", "create_dataset"
         schema = received_schema(reader)
         with contextlib.closing(self._query(context, kind)) as query:
-            rows = pa.RecordBatchReader.from_batches(schema, received_rows(reader, query))
+            rows = pa.RecordBatchReader.from_batches(schema, received_rows(reader, query, record))
             if isinstance(command, protocol.DatasetCommand):
                 return self._make_dataset(context, project, command.asked, rows, query)
             return project.insert(command.ref, rows, command.mode, command.condition, command.idempotency_key)
@@ -229,14 +274,16 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         reader: fl.MetadataRecordBatchReader,
     ) -> bytes:
         name, command = unwrapped(body)
-        bearer = self._bearer(context)
+        bearer, record = self._bearer(context), record_of(context)
         match name:
             case "CommandPreparedStatementQuery":
+                record.kind = "bind"
                 return self._flight_sql.bind(project, bearer, command, reader)
             case "CommandStatementIngest":
+                record.names = names_in("ingest", command)
                 schema = received_schema(reader)
                 with contextlib.closing(self._query(context, "insert")) as query:
-                    batches = ingested_rows(reader, query, context.is_cancelled)
+                    batches = ingested_rows(reader, query, record, context.is_cancelled)
                     rows = pa.RecordBatchReader.from_batches(schema, batches)
                     return self._flight_sql.ingest(bearer, command, rows)
         raise Unsupported(
@@ -264,26 +311,37 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             query.stops(writing.cancel)
             with (
                 query.told_why(),
-                self._watch.over(lambda: context.is_cancelled() or query.is_late(), writing.cancel),
+                self._watch.over(query.is_unwanted, writing.cancel),
             ):
                 return project.make_dataset(writing, spine)
         finally:
             spool.close()
 
     @contextlib.contextmanager
-    def _answering(self, context: fl.ServerCallContext, is_sql: bool = False) -> Iterator[ProjectStore]:
+    def _answering(
+        self, context: fl.ServerCallContext, kind: str, is_sql: bool = False
+    ) -> Iterator[ProjectStore]:
         """Gives the project that is called, with what the caller may do in it, and turns errors into what crosses the
         wire. Every call comes in by it.
 
         Args:
             is_sql: clients of others may call, too.
         """
+        with self._called(context, kind, is_sql) as (user, project):
+            self._records.check()
+            yield self._store.project(project, user)
+
+    @contextlib.contextmanager
+    def _called(self, context: fl.ServerCallContext, kind: str, is_sql: bool = False) -> Iterator[Bearer]:
+        """Gives the caller, and the project that is named, which may not be there."""
         headers = context.get_middleware(HEADERS)
+        headers.record.kind, headers.record.peer = kind, context.peer()
         with told(headers):
             if headers.is_ours or not is_sql:
                 headers.check_protocol()
-            user, project = self._bearer(context)
-            yield self._store.project(project, user)
+            bearer = self._bearer(context)
+            headers.record.user = bearer[0]
+            yield bearer
 
     def _bearer(self, context: fl.ServerCallContext) -> Bearer:
         """Who calls, and in which project: found once in a call, for the registry is asked about tokens."""
@@ -295,7 +353,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
     def _query(self, context: fl.ServerCallContext, kind: str, ticket: bytes = b"") -> Query:
         """Waits for the caller's turn. To be closed."""
-        return self._queries.start(*self._bearer(context), kind, context.is_cancelled, ticket)
+        record = record_of(context)
+        record.begins("queue")
+        query = self._queries.start(*self._bearer(context), kind, context.is_cancelled, ticket)
+        record.begins("run")
+        return query
 
     def _started(
         self, context: fl.ServerCallContext, running: Rows, query: Query
@@ -303,13 +365,16 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         """The batches, the first one made: an error before it is the answer to the call."""
         batches = self._watched(context, running, query)
         first = next(batches, None)
+        record_of(context).begins("stream")
         return batches if first is None else _chain(first, batches, query)
 
     def _watched(
         self, context: fl.ServerCallContext, running: Rows, query: Query
     ) -> Generator[pa.RecordBatch, None, None]:
-        """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone."""
-        batches, making = running.batches(), threading.Lock()
+        """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone, or that
+        the query was stopped before the engine had begun.
+        """
+        batches, making, record = running.batches(), threading.Lock(), record_of(context)
 
         def stop() -> None:
             running.cancel()
@@ -325,17 +390,20 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 while True:
                     with (
                         making,
-                        self._watch.over(lambda: context.is_cancelled() or query.is_late(), running.cancel),
+                        self._watch.over(query.is_unwanted, running.cancel),
                     ):
                         batch = next(batches, None)
                     if batch is None:
                         return
                     query.count(batch.num_rows)
+                    record.rows += batch.num_rows
+                    record.sent += batch.nbytes
                     with query.still():
                         yield batch
             finally:
                 with making:  # who stops it may be at that just now
                     batches.close()
+                record.files = running.files
 
 
 def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
@@ -345,5 +413,7 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) 
 
 
 def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    with told(context.get_middleware(HEADERS)):
+    headers = context.get_middleware(HEADERS)
+    with told(headers):
         yield from batches
+        headers.record.outcome = OK

@@ -37,6 +37,7 @@ from headrace.planning.sql_nulls import put_unforeseen
 from headrace.protocol import BATCH_ROWS
 from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
+from headrace.service.record import FileCount
 
 _LONGEST = 100_000
 _MOST_FOLDERS = 32
@@ -108,8 +109,10 @@ class SqlReader:
         told = ", ".join(f"{ref} at snapshot {n}" for ref, n in prepared.snapshots.items())
         return f"SQL over {told or 'no feature group'}\n{request.sql}"
 
-    def start(self, request: ReadRequest) -> tuple[Session, Callable[[], str]]:
-        """A session for a pinned request, and what gives it the tables of the query, and then the query to be run."""
+    def start(self, request: ReadRequest) -> tuple[Session, Callable[[], str], int]:
+        """A session for a pinned request; what gives it the tables of the query, and then the query to be run; and how
+        many files these tables have.
+        """
         engine = self._readers(None).engine
         with contextlib.closing(engine.open_for_user()) as session:
             query = _checked(session, request)
@@ -121,7 +124,8 @@ class SqlReader:
             for table, pinned in read.items()
             if pinned.kind != "training"
         }
-        session = engine.open_for_user(_folders(snapshot for _, snapshot in scans.values()))
+        snapshots = [snapshot for _, snapshot in scans.values() if snapshot is not None]
+        session = engine.open_for_user(_folders(snapshots))
 
         def shown() -> str:
             session.execute(_NO_CLOCK)
@@ -132,7 +136,7 @@ class SqlReader:
                     self._show_view(session, table, pinned)
             return statement
 
-        return session, shown
+        return session, shown, sum(snapshot.files.num_rows for snapshot in snapshots)
 
     def _show_view(self, session: Session, table: SqlTable, pinned: ReadRequest) -> None:
         """Its rows, computed once: a query may scan them several times."""
@@ -192,6 +196,7 @@ class SqlRows:
         self._request = prepared.request
         self._session: Session | None = None
         self._cancelled = False
+        self.files: FileCount | None = None
         self.schema = read_schema(prepared.schema_ipc)
 
     def cancel(self) -> None:
@@ -206,7 +211,9 @@ class SqlRows:
 
     def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
         left = self._request.limit
-        session, shown = self._sql.start(self._request)
+        session, shown, files = self._sql.start(self._request)
+        # Which of them the engine leaves out by itself, it does not tell.
+        self.files = FileCount(files, 0)
         self._session = session
         try:
             if self._cancelled:
@@ -252,11 +259,11 @@ def _check_tables(query: CheckedQuery, tables: Collection[str]) -> None:
         raise InvalidArgument("the read was prepared for other tables than the query names")
 
 
-def _folders(snapshots: Iterable[Snapshot | None]) -> set[str]:
+def _folders(snapshots: Iterable[Snapshot]) -> set[str]:
     """Those of the files that the engine reads. Those of the partitions of a table are many: then what they are in."""
     folders: set[str] = set()
     for snapshot in snapshots:
-        if snapshot is None or isinstance(snapshot, StreamedSnapshot):
+        if isinstance(snapshot, StreamedSnapshot):
             continue
         found = {file.rpartition("/")[0] for file in addresses(snapshot.files)}
         if len(found) > _MOST_FOLDERS:

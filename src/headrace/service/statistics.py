@@ -20,6 +20,7 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.planning.statistics_sql import STATISTICS, ColumnStatistics
 from headrace.protocol import BATCH_ROWS
 from headrace.service.reading import Reader
+from headrace.service.record import FileCount
 from headrace.storage.kept_tables import KeptTables
 
 _COLUMNS_AT_ONCE = 64
@@ -96,6 +97,7 @@ class StatisticsRows:
         self._snapshot = snapshot
         self._columns = list(columns)
         self.schema = STATISTICS
+        self.files = FileCount(0, 0)
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""
@@ -129,6 +131,7 @@ class StatisticsRows:
 
     def _computed(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         relation = self._session.relation(self._snapshot)
+        self.files = FileCount(self._snapshot.files.num_rows, 0)
         columns = {
             name: ColumnStatistics(i, self._snapshot.schema.field(name)) for i, name in enumerate(names)
         }

@@ -42,11 +42,14 @@ def told(headers: CallHeaders) -> Iterator[None]:
     try:
         yield
     except HeadraceError as error:
+        headers.record.outcome = error.code
         raise _crossing(error, headers) from None
     except fl.FlightError:
+        headers.record.outcome = Cancelled.code  # it is the library's, which found nobody to write to
         raise
     except Exception as error:
-        _log.exception("request %s failed", headers.request_id)
+        headers.record.outcome = InternalError.code
+        _log.exception("request %s failed", headers.request_id, extra={"request_id": headers.request_id})
         raise _crossing(InternalError(f"{type(error).__name__}: {error}"), headers) from error
 
 

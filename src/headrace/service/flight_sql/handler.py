@@ -60,8 +60,8 @@ class FlightSql:
         *,
         wanted: Literal["rows", "schema"],
         gone: Callable[[], bool],
-    ) -> fl.FlightInfo:
-        """What a command will give, and the tickets for its rows.
+    ) -> tuple[fl.FlightInfo, Prepared | None]:
+        """What a command will give, and the tickets for its rows; and the read that they are of, if it is one.
 
         Args:
             wanted: "schema" if nobody will ask for the rows.
@@ -71,10 +71,10 @@ class FlightSql:
         schema = self._catalog(bearer).schema(name, command)
         if schema is not None:
             ticket = self._tickets.issue(*bearer, CatalogCommand(descriptor.command))
-            return _info(schema, descriptor, [fl.FlightEndpoint(ticket, [])])
+            return _info(schema, descriptor, [fl.FlightEndpoint(ticket, [])]), None
         prepared = project.prepare(self._asked(bearer, name, command), gone)
         endpoints = self._endpoints(bearer, project, prepared) if wanted == "rows" else []
-        return _info(read_schema(prepared.schema_ipc), descriptor, endpoints)
+        return _info(read_schema(prepared.schema_ipc), descriptor, endpoints), prepared
 
     def rows(self, bearer: Bearer, command: CatalogCommand) -> pa.Table:
         """The answer to a command for metadata."""

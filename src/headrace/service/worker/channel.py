@@ -39,11 +39,12 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of it."""
+    """What became of it; `files` are those of the tables that were read."""
 
     prepared: Prepared | None = None
     parameters: tuple[str, ...] = ()
     text: str = ""
+    files: int = 0
     error: ErrorBody | None = None
 
 

@@ -219,8 +219,8 @@ class WorkerProcess:
                 )
         return self._received()
 
-    def run(self, asked: Ask) -> Generator[pa.RecordBatch, None, None]:
-        """The rows that it gives. Left early, it is stopped."""
+    def run(self, asked: Ask) -> Generator[pa.RecordBatch, None, Told]:
+        """The rows that it gives, and what it tells after the last. Left early, it is stopped."""
         self._begin(asked)
         batches = self._opened()
         whole = False
@@ -234,7 +234,7 @@ class WorkerProcess:
             self.still_since = None
             if not whole:
                 self._settle(batches)
-        self._received()
+        return self._received()
 
     def stop(self) -> None:
         """Stop what it does; from any thread. It is ended if it does not within the second."""

@@ -79,8 +79,7 @@ class Worker:
         assert isinstance(sql, SqlReader)
         if asked.kind == "run":
             assert asked.prepared is not None
-            self._run(sql, asked)
-            return Told()
+            return Told(files=self._run(sql, asked))
         with self._stopping(self._store.engine.interrupt):
             if asked.kind == "parameters":
                 return Told(parameters=tuple(sql.parameters(asked.sql)))
@@ -89,7 +88,7 @@ class Worker:
                 return Told(text=sql.explain(asked.request))
             return Told(prepared=sql.prepare(asked.request))
 
-    def _run(self, sql: SqlReader, asked: Ask) -> None:
+    def _run(self, sql: SqlReader, asked: Ask) -> int:
         """Sends the rows, whose stream ends in any case: how is in the answer."""
         assert asked.prepared is not None
         schema = pa.ipc.read_schema(pa.py_buffer(asked.prepared.schema_ipc))
@@ -102,6 +101,7 @@ class Worker:
                 for batch in batches:
                     stream.write_batch(batch)
                     pipe.flush()
+        return rows.files.scanned if rows.files else 0
 
     @contextlib.contextmanager
     def _stopping(self, stop: Callable[[], None]) -> Iterator[None]:

@@ -12,6 +12,7 @@ from headrace.errors import Cancelled, InternalError
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
 from headrace.protocol import BATCH_ROWS
+from headrace.service.record import FileCount
 from headrace.service.worker.channel import Ask, Told
 from headrace.service.worker.pool import WorkerProcess, Workers
 
@@ -68,6 +69,7 @@ class WorkerRows:
         self._worker: WorkerProcess | None = None
         self._cancelled = False
         self._lock = threading.Lock()
+        self.files: FileCount | None = None
         self.schema = schema
 
     def cancel(self) -> None:
@@ -94,7 +96,8 @@ class WorkerRows:
                 self._check()
                 self._worker = worker
             try:
-                yield from worker.run(self._asked)
+                told = yield from worker.run(self._asked)
+                self.files = FileCount(told.files, 0)
             finally:
                 with self._lock:
                     self._worker = None

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the service on Debian, as root: a user of its own, and a virtual environment in /opt/headrace. Needs python3
+# and python3-venv, and no network: WHEELS is what `make wheels` leaves in dist/wheels.
+set -eu
+wheels=${1:?usage: install.sh WHEELS}
+
+getent passwd headrace >/dev/null ||
+  useradd --system --user-group --home-dir /var/lib/headrace --no-create-home --shell /usr/sbin/nologin headrace
+install --directory --owner=headrace --group=headrace --mode=0700 \
+  /var/lib/headrace /var/cache/headrace /var/log/headrace
+
+# Anew: what an older version needed is gone with it.
+python3 -m venv --clear /opt/headrace
+pip() { /opt/headrace/bin/python -m pip --disable-pip-version-check install --quiet --no-cache-dir --no-index "$@"; }
+pip --find-links "$wheels" --require-hashes --requirement "$wheels/requirements.txt"
+pip --no-deps "$wheels"/headrace-*.whl
+/opt/headrace/bin/headrace --version
