@@ -232,6 +232,15 @@ class TestOthersWrite:
         assert sorted(values(group.read(["id"], group["id"] >= 0), "id")) == [10, 11, 12, 50, 51, 52]
         assert values(group.read(["id"], group["id"] == 50), "id") == [50]
 
+    def test_a_file_is_removed_and_comes_back_with_other_rows(self, store, folder, kind):
+        group = register(store, folder, kind)
+        file = folder / "day=2026-01-01" / "hour=01" / f"a.{kind}"
+        assert sorted(values(group.read(["id"], group["id"] >= 10), "id")) == [10, 11, 12]
+        file.unlink()
+        assert group.read().to_arrow().num_rows == 3
+        write(kind, flights(20), file)
+        assert sorted(values(group.read(["id"], group["id"] >= 20), "id")) == [20, 21, 22]
+
     @pytest.mark.parametrize("happens", ["added", "replaced", "removed"])
     def test_as_it_is_read(self, store, folder, kind, happens):
         group = register(store, folder, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -40,10 +40,17 @@ _UNKNOWN = _Range()
 class Footers:
     """What the footers of one table's files tell of columns. A file never changes, so each is read once a column."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, known: Mapping[tuple[str, str], _Range] | None = None) -> None:
         self._files = files
-        self._known: dict[tuple[str, str], _Range] = {}
+        self._known = dict(known or {})
         self._lock = threading.Lock()
+
+    def without(self, paths: Container[str]) -> Footers:
+        """What is known of the other files. A read that has begun may still learn of these, and keeps it to itself."""
+        with self._lock:
+            return Footers(
+                self._files, {key: told for key, told in self._known.items() if key[0] not in paths}
+            )
 
     def told(self, files: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
         """`files` with `min.X`, `max.X` and `null_count.X` of these columns; null where a footer does not tell."""

@@ -175,16 +175,16 @@ class FolderTable:
         return FolderSnapshot(**vars(found), kind=self._kind, lake=self.table.files)
 
     def _described(self, files: list[Listed]) -> dict[Listed, Described]:
-        """What each file tells of itself; of those that were replaced nothing is kept."""
+        """What each file tells of itself; of those that were replaced or removed nothing is kept."""
         new = [file for file in files if file not in self._known]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             found = list(
                 threads.map(lambda file: self._kind.described(self.table.files, self._path(file)), new)
             )
-        paths = {file.path for file in self._known}
-        if any(file.path in paths for file in new):
-            self._footers = Footers(self.table.files)
         kept = {file: self._known[file] for file in files if file in self._known}
+        gone = {self._path(file) for file in self._known.keys() - kept.keys()}
+        if gone:
+            self._footers = self._footers.without(gone)
         self._known = kept | dict(zip(new, found, strict=True))
         return self._known
 
