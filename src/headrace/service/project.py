@@ -111,7 +111,10 @@ class ProjectStore:
             location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(definition, location=location)
         definition = adopted(definition, self._store.table(definition))
-        return self._with_schema(self._definitions.create_group(definition))
+        made = self._definitions.create_group(definition)
+        if definition.external is not None:  # its table names the group, and had no version of it yet
+            self._store.forget(definition)
+        return self._with_schema(made)
 
     def get_group(self, name: str, version: int | None) -> Group:
         return self._with_schema(self._definitions.get_group(name, version))
