@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -136,7 +136,8 @@ class LocalFiles:
                             yield Listed(path, fact.st_size, fact.st_mtime_ns)
 
     def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+        with open(path, "rb", opener=_opened) as file:
+            return file.read()
 
     def open(self, path: str) -> pa.NativeFile:
         return pa.OSFile(path)
@@ -149,3 +150,12 @@ class LocalFiles:
 
     def trouble(self) -> None:
         return None
+
+
+def _opened(path: str, flags: int) -> int:
+    """A file, and no folder or pipe, which would have its reader wait for a writer."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file", path)
+    return descriptor
