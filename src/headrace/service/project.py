@@ -14,11 +14,9 @@ from headrace.errors import (
     CorruptTable,
     HeadraceError,
     InvalidArgument,
-    MissingDependency,
     NotFound,
     OutcomeUnknown,
     PermissionDenied,
-    Unavailable,
     Unsupported,
 )
 from headrace.formats.delta import DeltaLog
@@ -337,13 +335,9 @@ class ProjectStore:
             return None
         except (CorruptTable, PermissionDenied, Unsupported):
             return Group(_told(definition, self._store.table(definition)), None)
-        except (InvalidArgument, MissingDependency, Unavailable):
-            # That of others may be in a storage that cannot be reached from here, or not as it is told.
-            if not definition.adopted:
-                raise
-            return Group(_told(definition, None), None)
         except HeadraceError:
-            if definition.external is None:
+            # That of others may be in a storage that cannot be reached from here, or not as it was.
+            if not definition.adopted:
                 raise
             return Group(_told(definition, None), None)
 
