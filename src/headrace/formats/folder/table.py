@@ -24,9 +24,9 @@ from headrace.formats.base import Snapshot
 from headrace.formats.feed import Feed
 from headrace.formats.folder.kind import Described, StreamedKind, merged
 from headrace.formats.folder.listing import check_above, listed, partitions, typed
-from headrace.formats.folder.parquet import ParquetFiles
+from headrace.formats.folder.parquet import ParquetFiles, ParquetSnapshot
 from headrace.formats.folder.snapshot import FolderSnapshot
-from headrace.formats.footers import Footers, FooterSnapshot
+from headrace.formats.footers import Footers
 from headrace.formats.normal_schema import normal_schema
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
@@ -171,7 +171,8 @@ class FolderTable:
             lasting=False,
         )
         if isinstance(self._kind, ParquetFiles):
-            return FooterSnapshot(**vars(found), footers=self._footers)
+            finer = {self._path(file): told.finer for file, told in described.items() if len(told.finer)}
+            return ParquetSnapshot(**vars(found), footers=self._footers, finer=finer)
         return FolderSnapshot(**vars(found), kind=self._kind, lake=self.table.files)
 
     def _described(self, files: list[Listed]) -> dict[Listed, Described]:
