@@ -437,12 +437,16 @@ def test_one_that_never_stands_still(table):
     assert caught.value.retryable
 
 
-@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
-def test_one_that_is_made_anew_in_its_place(table, tmp_path):
+@pytest.mark.parametrize(
+    ("table", "other"),
+    [(*of("plain", 6), "nested"), (*of("clustered", 9), "overwritten")],
+    indirect=["table"],
+)
+def test_one_that_is_made_anew_in_its_place(table, tmp_path, other):
     log = opened(table)
     log.newest()
     shutil.rmtree(table)
-    shutil.copytree(unpacked(ROOT / "v9" / "nested.zip", tmp_path / "other"), table)
+    shutil.copytree(unpacked(ROOT / "v9" / f"{other}.zip", tmp_path / "other"), table)
     assert files(log.newest()) == files(opened(table).newest())
     assert log.newest().schema == opened(table).newest().schema
 

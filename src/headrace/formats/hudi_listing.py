@@ -89,10 +89,12 @@ class HudiListing:
         return frozenset(self._table.files.names(self._folder))
 
     def _added(self, timeline: Timeline) -> list[int] | None:
-        """The writes that the timeline has more than before; None if it also lacks some, or was set back."""
+        """The writes that the timeline has more than before; None if it lacks some, was set back, or is another."""
         if self._names is None:
             return None
         before = self.timeline
+        if before.writes and not before.writes.keys() & timeline.writes.keys():
+            return None  # all are archived, or the table was made anew
         if any(begun not in timeline.writes and begun >= timeline.first for begun in before.writes):
             return None
         if any(o.action == "restore" for name, o in timeline.others.items() if name not in before.others):
