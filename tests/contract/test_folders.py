@@ -124,6 +124,8 @@ class TestRead:
         (tmp_path / "theirs").mkdir()
         (tmp_path / "theirs" / "there").symlink_to(tmp_path / "elsewhere")
         (tmp_path / "theirs" / "again").symlink_to(tmp_path / "elsewhere")
+        (tmp_path / "theirs" / f"latest.{kind}").symlink_to(tmp_path / "elsewhere" / f"a.{kind}")
+        os.link(tmp_path / "elsewhere" / f"a.{kind}", tmp_path / "elsewhere" / f"hard.{kind}")
         (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "theirs")
         os.mkfifo(tmp_path / "theirs" / f"pipe.{kind}")
         (tmp_path / "theirs" / f"gone.{kind}").symlink_to(tmp_path / "nowhere")
@@ -467,6 +469,15 @@ class TestCsv:
             *(dt.datetime.fromisoformat(text).replace(tzinfo=zoned) for text in written.values()),
             None,
         ]
+
+    @pytest.mark.parametrize("beyond", ["12e45678", "-1e400"])
+    def test_numbers_beyond_all_doubles(self, store, tmp_path, beyond):
+        """Some are no numbers at all, but names that look like one."""
+        path = self.write(tmp_path / "theirs", f"id,s\n1,2.5\n2,{beyond}\n3,inf\n")
+        assert sorted(values(register(store, path, "csv").read(), "s")) == sorted(["2.5", beyond, "inf"])
+        given = register(store, path, "csv", name="given", schema=pa.schema({"s": pa.float64()}))
+        with pytest.raises(hr.BadData, match=beyond):
+            given.read().to_arrow()
 
     def test_a_time_that_is_none(self, store, tmp_path):
         path = self.write(tmp_path / "theirs", "id,at\n1,2026-01-02\n2,2026-13-02 00:00\n")
