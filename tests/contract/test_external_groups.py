@@ -101,9 +101,10 @@ class TestRead:
     def test_what_is_passed_on_is_told(self, store, planes):
         group = create(store, planes)
         told = group.read(["price"], (group["seats"] > 100) & (group["tailnum"] == "N3")).explain()
-        assert '"price"' in told
-        assert '"seats" > 100' in told
-        assert "\"tailnum\" = 'N3'" in told
+        quoted = {"postgresql": '"{}"', "sqlite": "`{}`"}[planes.driver].format
+        assert quoted("price") in told
+        assert f"{quoted('seats')} > 100" in told
+        assert f"{quoted('tailnum')} = 'N3'" in told
         assert "built" not in told
 
     def test_each_read_is_of_now(self, store, planes):
@@ -292,6 +293,28 @@ class TestOthersChangeIt:
         with pytest.raises((hr.Conflict, hr.BadData), match="planes"):
             read.to_arrow()
         assert values(group.read(), "seats") == ["many"]
+
+    @pytest.mark.parametrize("change", ["RENAME COLUMN seats TO places", "DROP COLUMN seats"])
+    def test_a_column_goes_as_it_is_read(self, store, planes, change):
+        group = create(store, planes)
+        flights = store.create_feature_group("flights", primary_key=["tailnum"])
+        flights.insert([{"tailnum": "N1"}])
+        reads = [
+            group.read(),
+            group.read(["tailnum"], group["seats"] == 100),
+            flights.select("tailnum").join(group.select("seats"), on="tailnum").read(),
+        ]
+        planes.execute(f"ALTER TABLE planes {change}")
+        for read in reads:
+            with pytest.raises(hr.Conflict, match=r"planes@v1.*'seats'"):
+                read.to_arrow()
+        assert "seats" not in group.read().to_arrow().column_names
+
+    def test_the_table_goes_as_it_is_read(self, store, planes):
+        read = create(store, planes).read()
+        planes.execute("DROP TABLE planes")
+        with pytest.raises(hr.NotFound, match=r"planes@v1"):
+            read.to_arrow()
 
     def test_a_delete_leaves_the_table(self, store, planes):
         create(store, planes)

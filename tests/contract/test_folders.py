@@ -124,6 +124,8 @@ class TestRead:
         (tmp_path / "theirs").mkdir()
         (tmp_path / "theirs" / "there").symlink_to(tmp_path / "elsewhere")
         (tmp_path / "theirs" / "again").symlink_to(tmp_path / "elsewhere")
+        (tmp_path / "theirs" / f"latest.{kind}").symlink_to(tmp_path / "elsewhere" / f"a.{kind}")
+        os.link(tmp_path / "elsewhere" / f"a.{kind}", tmp_path / "elsewhere" / f"hard.{kind}")
         (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "theirs")
         os.mkfifo(tmp_path / "theirs" / f"pipe.{kind}")
         (tmp_path / "theirs" / f"gone.{kind}").symlink_to(tmp_path / "nowhere")
@@ -231,6 +233,15 @@ class TestOthersWrite:
         write(kind, flights(50), folder / "day=2026-01-01" / "hour=01" / f"a.{kind}")
         assert sorted(values(group.read(["id"], group["id"] >= 0), "id")) == [10, 11, 12, 50, 51, 52]
         assert values(group.read(["id"], group["id"] == 50), "id") == [50]
+
+    def test_a_file_is_removed_and_comes_back_with_other_rows(self, store, folder, kind):
+        group = register(store, folder, kind)
+        file = folder / "day=2026-01-01" / "hour=01" / f"a.{kind}"
+        assert sorted(values(group.read(["id"], group["id"] >= 10), "id")) == [10, 11, 12]
+        file.unlink()
+        assert group.read().to_arrow().num_rows == 3
+        write(kind, flights(20), file)
+        assert sorted(values(group.read(["id"], group["id"] >= 20), "id")) == [20, 21, 22]
 
     @pytest.mark.parametrize("happens", ["added", "replaced", "removed"])
     def test_as_it_is_read(self, store, folder, kind, happens):
@@ -459,6 +470,15 @@ class TestCsv:
             None,
         ]
 
+    @pytest.mark.parametrize("beyond", ["12e45678", "-1e400"])
+    def test_numbers_beyond_all_doubles(self, store, tmp_path, beyond):
+        """Some are no numbers at all, but names that look like one."""
+        path = self.write(tmp_path / "theirs", f"id,s\n1,2.5\n2,{beyond}\n3,inf\n")
+        assert sorted(values(register(store, path, "csv").read(), "s")) == sorted(["2.5", beyond, "inf"])
+        given = register(store, path, "csv", name="given", schema=pa.schema({"s": pa.float64()}))
+        with pytest.raises(hr.BadData, match=beyond):
+            given.read().to_arrow()
+
     def test_a_time_that_is_none(self, store, tmp_path):
         path = self.write(tmp_path / "theirs", "id,at\n1,2026-01-02\n2,2026-13-02 00:00\n")
         group = register(store, path, "csv", schema=pa.schema({"at": pa.timestamp("us", "UTC")}))
@@ -501,6 +521,135 @@ class TestCsv:
     def test_a_name_twice(self, store, tmp_path):
         with pytest.raises(hr.NameClash, match="'id'"):
             register(store, self.write(tmp_path / "theirs", "id,id\n1,2\n"), "csv")
+
+
+class TestTimes:
+    """Of files that have more digits than are read, or fewer."""
+
+    LAST = 1_577_836_799_999_999_999
+    CUT = dt.datetime(2019, 12, 31, 23, 59, 59, 999_999, dt.UTC)
+    BEFORE_1970 = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.UTC)
+
+    @pytest.fixture(params=["parquet", "arrow"])
+    def kind(self, request) -> str:
+        return request.param
+
+    @pytest.mark.parametrize("zone", ["UTC", None])
+    def test_digits_are_cut(self, store, tmp_path, kind, zone):
+        at = pa.array([self.LAST, -1, None], pa.timestamp("ns", zone))
+        write(kind, pa.table({"id": [1, 2, 3], "at": at}), tmp_path / "theirs" / f"a.{kind}")
+        group = register(store, tmp_path / "theirs", kind, event_time="at")
+        found = {row["id"]: row["at"] for row in rows(group.read())}
+        naive = {} if zone else {"tzinfo": None}
+        assert found == {1: self.CUT.replace(**naive), 2: self.BEFORE_1970.replace(**naive), 3: None}
+        if zone:
+            early = group["at"] < dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+            assert sorted(values(group.read(["id"], early), "id")) == [1, 2]
+
+    def test_digits_are_cut_within_others(self, store, tmp_path, kind):
+        time = pa.timestamp("ns", "UTC")
+        table = pa.table(
+            {
+                "id": [0, 1, 2],
+                "l": pa.array([[0], [self.LAST, None, -1], None], pa.list_(time)),
+                "s": pa.array(
+                    [None, {"a": -1, "b": 7}, {"a": None, "b": 8}], pa.struct({"a": time, "b": pa.int32()})
+                ),
+                "m": pa.array([[], [("k", -1)], None], pa.map_(pa.string(), time)),
+                "far": pa.array([None, 253_402_300_799_000_000, 0], pa.timestamp("us", "UTC")),
+            }
+        ).slice(1)
+        write(kind, table, tmp_path / "theirs" / f"a.{kind}")
+        found = sorted(rows(register(store, tmp_path / "theirs", kind).read()), key=lambda row: row["id"])
+        assert found == [
+            {
+                "id": 1,
+                "l": [self.CUT, None, self.BEFORE_1970],
+                "s": {"a": self.BEFORE_1970, "b": 7},
+                "m": [("k", self.BEFORE_1970)],
+                "far": dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=dt.UTC),
+            },
+            {
+                "id": 2,
+                "l": None,
+                "s": {"a": None, "b": 8},
+                "m": None,
+                "far": dt.datetime(1970, 1, 1, tzinfo=dt.UTC),
+            },
+        ]
+
+    def test_files_of_different_digits(self, store, tmp_path, kind):
+        """In microseconds there are times of which there are no nanoseconds."""
+        far = dt.datetime(9999, 12, 31, tzinfo=dt.UTC)
+        for number, (unit, at) in enumerate((("us", far), ("ns", self.LAST), ("ms", far), ("ns", -1))):
+            table = pa.table({"id": [number], "at": pa.array([at], pa.timestamp(unit, "UTC"))})
+            write(kind, table, tmp_path / "theirs" / f"p={number}" / f"a.{kind}")
+        group = register(store, tmp_path / "theirs", kind, event_time="at")
+        expected = {0: (far, 0), 1: (self.CUT, 1), 2: (far, 2), 3: (self.BEFORE_1970, 3)}
+        assert {row["id"]: (row["at"], row["p"]) for row in rows(group.read())} == expected
+        assert sorted(values(group.read(["p"], group["at"] == far), "p")) == [0, 2]
+        assert values(group.read(["p"], group["at"] == self.CUT), "p") == [1]
+
+    def test_what_is_no_time_of_microseconds(self, store, tmp_path, kind):
+        table = pa.table({"id": [1], "at": pa.array([2**62], pa.timestamp("ms", "UTC"))})
+        write(kind, table, tmp_path / "theirs" / f"a.{kind}")
+        group = register(store, tmp_path / "theirs", kind)
+        with pytest.raises(hr.InvalidArgument if kind == "parquet" else hr.CorruptTable):
+            group.read().to_arrow()
+
+    def test_no_time_begins_anew(self, store, tmp_path):
+        table = pa.table({"id": [1], "at": pa.array([2**63 - 1], pa.timestamp("ms", "UTC"))})
+        write("arrow", table, tmp_path / "theirs" / "a.arrow")
+        with pytest.raises(hr.CorruptTable, match=r"a\.arrow"):
+            register(store, tmp_path / "theirs", "arrow").read().to_arrow()
+
+    def test_times_of_96_bits(self, store, tmp_path):
+        at = pa.array(
+            [dt.datetime(1, 1, 1), dt.datetime(2020, 1, 1), dt.datetime(2200, 1, 1)], pa.timestamp("us")
+        )
+        (tmp_path / "theirs").mkdir()
+        pq.write_table(
+            pa.table({"id": [1, 2, 3], "at": at}),
+            tmp_path / "theirs" / "a.parquet",
+            use_deprecated_int96_timestamps=True,
+        )
+        found = register(store, tmp_path / "theirs", "parquet").read().to_arrow().sort_by("id")
+        assert found["at"].to_pylist() == at.to_pylist()
+
+
+def test_a_text_that_is_none(store, tmp_path):
+    bad = pa.array([b"\xff\xfe", b"a"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 2, bad.buffers())
+    write("parquet", pa.table({"id": [1, 2], "s": texts}), tmp_path / "theirs" / "a.parquet")
+    write("parquet", pa.table({"id": [3], "s": ["b"]}), tmp_path / "theirs" / "b.parquet")
+    group = register(store, tmp_path / "theirs", "parquet")
+    for condition in (None, group["s"] == "a"):
+        with pytest.raises(hr.CorruptTable):
+            group.read(filter=condition).to_arrow()
+    assert values(group.read(["id"], group["id"] == 3), "id") == [3]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(lambda f: write("parquet", pa.table({"id": ["x"]}), f / "b.parquet"), id="types"),
+        pytest.param(
+            lambda f: write("parquet", pa.table({"id": [1]}), f / "p=1" / "b.parquet"), id="partitions"
+        ),
+        pytest.param(
+            lambda f: write("parquet", pa.table({"id": [1], "": [1]}), f / "b.parquet"), id="no name"
+        ),
+        pytest.param(lambda f: (f / "a.parquet").write_bytes(b"PAR1"), id="damaged"),
+        pytest.param(shutil.rmtree, id="gone"),
+    ],
+)
+def test_a_broken_one_hides_no_others(store, tmp_path, broken):
+    store.create_feature_group("fine", primary_key=["id"]).insert([{"id": 1}])
+    write("parquet", flights(0), tmp_path / "theirs" / "a.parquet")
+    register(store, tmp_path / "theirs", "parquet")
+    broken(tmp_path / "theirs")
+    assert [group.name for group in store.list_feature_groups()] == ["fine", "flights"]
+    store.delete_feature_group("flights", 1)
 
 
 def test_one_folder_in_two_ways(store, tmp_path):

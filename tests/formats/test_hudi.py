@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hudi import HudiTableBuilder
 
 from formats.hudi_tables import READ, ROOT, named, timeline_of, unpacked
-from headrace.errors import CorruptTable, SnapshotNotFound, Unavailable
+from headrace.errors import CorruptTable, SnapshotNotFound, Unavailable, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.hudi import HudiTable
 from headrace.model.expression import Compare, Condition, IsNull, Not, Ref, to_value
@@ -28,6 +32,9 @@ SHRUNK = {"archived", "cleaned", "restored", "rolled_back"}
 @pytest.fixture
 def table(request, tmp_path) -> Path:
     return unpacked(request.param, tmp_path)
+
+
+WRITTEN = {"path": "x.parquet", "fileId": "x", "numWrites": 1, "fileSizeInBytes": 1, "prevCommit": "null"}
 
 
 def opened(table: Path) -> HudiTable:
@@ -112,6 +119,202 @@ def test_a_commit_that_cannot_be_read_is_named(table, bytes_):
     for _ in range(2):
         with pytest.raises(CorruptTable, match=first.name):
             broken.newest()
+
+
+def changed(commit: Path, **told: object) -> None:
+    commit.write_text(json.dumps(json.loads(commit.read_bytes()) | told))
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"operationType": {"a": 1}},
+        {"extraMetadata": {"schema": {"a": 1}}},
+        {"extraMetadata": {"schema": [1]}},
+        {"partitionToReplaceFileIds": {"": "abc"}},
+        {"partitionToWriteStats": {"": 5}},
+        *(
+            {"partitionToWriteStats": {"": [WRITTEN | wrong]}}
+            for wrong in (
+                {"numWrites": 10**30},
+                {"numWrites": 1e300},
+                {"numWrites": -5},
+                {"numWrites": None},
+                {"fileSizeInBytes": 10**30},
+                {"fileId": ["x"]},
+                {"path": 5},
+                {"prevCommit": "garbage"},
+                {"numInserts": "many"},
+            )
+        ),
+    ],
+    ids=str,
+)
+def test_a_commit_that_tells_what_cannot_be_is_named(table, told):
+    (first, *_) = sorted(p for p in timeline_of(table).iterdir() if p.suffix == ".commit")
+    changed(first, **told)
+    with pytest.raises(CorruptTable, match=first.name):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+def test_columns_without_an_end_are_not_read(table):
+    *_, last = sorted(p for p in timeline_of(table).iterdir() if p.suffix == ".commit")
+    kind = "[" * 5_000 + "]" * 5_000
+    schema = f'{{"type": "record", "fields": [{{"name": "a", "type": {kind}}}]}}'
+    changed(last, extraMetadata={"schema": schema})
+    with pytest.raises(Unsupported, match=r"the columns of the Hudi table"):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+def test_a_clean_that_tells_no_time_is_named(table):
+    clean = timeline_of(table) / "20261201000000000.clean"
+    clean.write_text('{"earliestCommitToRetain": "abc"}')
+    with pytest.raises(CorruptTable, match=clean.name):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
+@pytest.mark.parametrize("name", ["99999999999999999", "00000000000000000", "20261301000000000"])
+def test_a_commit_of_no_time_is_named(table, name):
+    (timeline_of(table) / f"{name}.commit").write_text("{}")
+    with pytest.raises(CorruptTable, match=name):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6, 9), ids=named, indirect=True)
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_folder_or_a_pipe_is_no_commit(table, make):
+    (last, *_) = sorted((p for p in timeline_of(table).iterdir() if p.suffix == ".commit"), reverse=True)
+    last.unlink()
+    make(last)
+    with pytest.raises(CorruptTable, match=last.name):
+        opened(table).newest()
+
+
+@pytest.mark.parametrize("table", of("plain", 6, 9), ids=named, indirect=True)
+def test_a_timeline_that_is_not_there_is_told(table):
+    """Of a table that was read before, and of one that was not."""
+    log = opened(table)
+    log.newest()
+    for path in timeline_of(table).iterdir():
+        if path.name[:1].isdigit():
+            path.unlink()
+    for asked in (log, opened(table)):
+        with pytest.raises(CorruptTable, match=r"tells of no write"):
+            asked.newest()
+
+
+@pytest.mark.parametrize("table", of("partitioned", 6, 9), ids=named, indirect=True)
+def test_folders_that_are_no_partitions_are_not_read(table):
+    """A copy of one, and a table within the table."""
+    wanted = files(opened(table).newest())
+    shutil.copytree(table / "p=1", table / "old_backup")
+    (table / "old_backup" / ".hoodie_partition_metadata").unlink()
+    shutil.copytree(table, table.parent / "copy")
+    shutil.move(table.parent / "copy", table / "inner")
+    (table / "linked").symlink_to(table / "inner")
+    assert files(opened(table).newest()) == wanted
+
+
+@pytest.mark.parametrize("table", of("partitioned", 6, 9), ids=named, indirect=True)
+def test_a_partition_that_a_commit_tells_of_needs_no_mark(table):
+    wanted = files(opened(table).newest())
+    (table / "p=1" / ".hoodie_partition_metadata").unlink()
+    assert files(opened(table).newest()) == wanted
+
+
+@pytest.mark.parametrize("table", of("partitioned", 6), ids=named, indirect=True)
+@pytest.mark.parametrize("drops", [False, True])
+def test_days_in_folders_of_their_parts(table, drops):
+    """As Hudi 1.2 has them: the path 2026/01/05 is of the value 2026-01-05."""
+    days = {f"p={i}": f"2026/01/0{i + 5}" for i in range(3)}
+    properties = table / ".hoodie" / "hoodie.properties"
+    properties.write_text(
+        properties.read_text().replace("hive_style_partitioning=true", "hive_style_partitioning=false")
+        + "\nhoodie.datasource.write.slash.separated.date.partitioning=true"
+        + f"\nhoodie.datasource.write.drop.partition.columns={str(drops).lower()}\n"
+    )
+    for path in timeline_of(table).glob("*.*commit"):
+        text = path.read_text()
+        for old, new in days.items():
+            text = text.replace(old, new)
+        path.write_text(text)
+    for old, new in days.items():
+        (table / new).parent.mkdir(parents=True, exist_ok=True)
+        (table / old).rename(table / new)
+        for path in (table / new).glob("*.parquet"):
+            rows = pq.read_table(path, partitioning=None)
+            at = rows.schema.get_field_index("p")
+            day = pa.array([new.replace("/", "-")] * rows.num_rows, pa.string())
+            pq.write_table(rows.drop_columns(["p"]) if drops else rows.set_column(at, "p", day), path)
+    snapshot = opened(table).newest()
+    condition = Compare("=", Ref("p"), to_value("2026-01-06"))
+    with duckdb.connect() as engine:
+        found = engine.sql(f"SELECT DISTINCT p FROM {snapshot.relation()}").fetchall()
+        assert sorted(found) == [("2026-01-05",), ("2026-01-06",), ("2026-01-07",)]
+        kept = snapshot.prune([condition])
+        assert engine.sql(f"SELECT DISTINCT p FROM {snapshot.relation(kept)}").fetchall() == [("2026-01-06",)]
+
+
+def altered(table: Path, commit: int, **told: object) -> None:
+    """A commit that changes columns alone, of table version 6; `told` is what it says of them, as JSON."""
+    (timeline_of(table) / f"{commit}.commit").write_text(
+        json.dumps(
+            {
+                "partitionToWriteStats": {},
+                "operationType": "ALTER_SCHEMA",
+                "extraMetadata": {name: json.dumps(value) for name, value in told.items()},
+            }
+        )
+    )
+
+
+def columns_of_last(table: Path) -> dict[str, Any]:
+    *_, last = sorted(p for p in timeline_of(table).iterdir() if p.suffix == ".commit")
+    return json.loads(json.loads(last.read_bytes())["extraMetadata"]["schema"])
+
+
+def numbered(*columns: tuple[int, str], since: int = 20261201000000000) -> dict[str, object]:
+    fields = [{"id": number, "name": name, "optional": True, "type": "string"} for number, name in columns]
+    return {"max_column_id": 9, "version_id": since, "type": "record", "fields": fields}
+
+
+@pytest.mark.parametrize("table", of("evolved", 6), ids=named, indirect=True)
+class TestSchemaOnRead:
+    def test_a_column_that_was_renamed_is_refused(self, table):
+        told = columns_of_last(table)
+        for field in told["fields"]:
+            field["name"] = {"name": "label"}.get(field["name"], field["name"])
+        altered(table, 20261201000000000, schema=told, latest_schema={})
+        with pytest.raises(Unsupported, match=r"'name' was renamed to 'label'"):
+            opened(table).newest()
+
+    @pytest.mark.parametrize(
+        ("then", "says"),
+        [
+            ([(0, "id"), (1, "label")], "'name' was renamed to 'label'"),
+            ([(0, "id"), (2, "name")], "'name' was dropped, and another made"),
+        ],
+    )
+    def test_numbers_tell_it_too(self, table, then, says):
+        told = columns_of_last(table)
+        history = table / ".hoodie" / ".schema"
+        history.mkdir(exist_ok=True)
+        (history / "20261201000000000.schemacommit").write_text(
+            json.dumps({"schemas": [numbered(*then), numbered((0, "id"), (1, "name"), since=0)]})
+        )
+        altered(table, 20261201000000000, schema=told, latest_schema=numbered(*then))
+        with pytest.raises(Unsupported, match=says):
+            opened(table).newest()
+
+    def test_a_column_that_was_added_is_read(self, table):
+        told = columns_of_last(table)
+        told["fields"].append({"name": "new", "type": ["null", "string"], "default": None})
+        altered(table, 20261201000000000, schema=told, latest_schema=numbered((0, "id"), (1, "new")))
+        assert opened(table).newest().schema.names[-1] == "new"
 
 
 @pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
@@ -234,12 +437,16 @@ def test_one_that_never_stands_still(table):
     assert caught.value.retryable
 
 
-@pytest.mark.parametrize("table", of("plain", 6), ids=named, indirect=True)
-def test_one_that_is_made_anew_in_its_place(table, tmp_path):
+@pytest.mark.parametrize(
+    ("table", "other"),
+    [(*of("plain", 6), "nested"), (*of("clustered", 9), "overwritten")],
+    indirect=["table"],
+)
+def test_one_that_is_made_anew_in_its_place(table, tmp_path, other):
     log = opened(table)
     log.newest()
     shutil.rmtree(table)
-    shutil.copytree(unpacked(ROOT / "v9" / "nested.zip", tmp_path / "other"), table)
+    shutil.copytree(unpacked(ROOT / "v9" / f"{other}.zip", tmp_path / "other"), table)
     assert files(log.newest()) == files(opened(table).newest())
     assert log.newest().schema == opened(table).newest().schema
 

@@ -31,6 +31,15 @@ def written(folder: Path, told: dict[str, str] | str, name: str = "hoodie.proper
         ({"hoodie.table.version": "7"}, "table version 7"),
         ({"hoodie.table.version": "10"}, "table version 10"),
         ({"hoodie.table.version": "nine"}, "table version nine"),
+        ({"hoodie.table.version": "9" * 5_000}, "table version 99999"),
+        (
+            {
+                "hoodie.datasource.write.slash.separated.date.partitioning": "true",
+                "hoodie.datasource.write.drop.partition.columns": "true",
+                "hoodie.table.partition.fields": "day,kind",
+            },
+            "slash.separated.date.partitioning",
+        ),
         ({"hoodie.timeline.layout.version": "1"}, "timeline layout 1, which do not go together"),
         ({"hoodie.table.base.file.format": "ORC"}, "has files in ORC"),
         ({"hoodie.table.multiple.base.file.formats.enable": "true"}, "in several formats"),
@@ -77,6 +86,7 @@ def test_as_java_writes_them(tmp_path):
     [
         ({"hoodie.table.keygenerator.type": "COMPLEX"}, True),
         ({"hoodie.table.keygenerator.type": "TIMESTAMP"}, False),
+        ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, False),
         ({"hoodie.table.keygenerator.type": "CUSTOM", "hoodie.table.partition.fields": "a:TIMESTAMP"}, False),
         (
             {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,7 +14,6 @@ from headrace.cli.option import Search, Tags, columns_in, tags_in
 from headrace.cli.report import print_json, print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
-from headrace.errors import CorruptTable, PermissionDenied, Unsupported
 from headrace.model.name import parse_reference, reference
 
 if TYPE_CHECKING:
@@ -221,7 +219,7 @@ def _question(fs: FeatureStore, base: str, version: int) -> str:
     from headrace.client.feature_group import is_adopted
 
     ref = reference(base, version)
-    with contextlib.suppress(CorruptTable, PermissionDenied, Unsupported):
-        if is_adopted(fs.get_feature_group(base, version)):
-            return f"Delete {ref}, and leave its table?"
+    listed = (group for group in fs.list_feature_groups(name=base) if group.version == version)
+    if is_adopted(next(listed, None) or fs.get_feature_group(base, version)):
+        return f"Delete {ref}, and leave its table?"
     return f"Delete {ref} with all its rows?"

@@ -38,7 +38,7 @@ def arrow_schema(text: str) -> pa.Schema:
         if not isinstance(told, dict) or told.get("type") != "record":
             raise ValueError("it is no record")
         return pa.schema(_fields(told, {}))
-    except (KeyError, TypeError, AttributeError, msgspec.MsgspecError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError, msgspec.MsgspecError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
 
 

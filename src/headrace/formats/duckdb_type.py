@@ -20,6 +20,8 @@ _NAMES = {
     pa.date32(): "DATE",
     pa.timestamp("us"): "TIMESTAMP",
     pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
+    pa.timestamp("ns"): "TIMESTAMP_NS",
+    pa.timestamp("ns", "UTC"): "TIMESTAMPTZ_NS",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -40,10 +40,17 @@ _UNKNOWN = _Range()
 class Footers:
     """What the footers of one table's files tell of columns. A file never changes, so each is read once a column."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, known: Mapping[tuple[str, str], _Range] | None = None) -> None:
         self._files = files
-        self._known: dict[tuple[str, str], _Range] = {}
+        self._known = dict(known or {})
         self._lock = threading.Lock()
+
+    def without(self, paths: Container[str]) -> Footers:
+        """What is known of the other files. A read that has begun may still learn of these, and keeps it to itself."""
+        with self._lock:
+            return Footers(
+                self._files, {key: told for key, told in self._known.items() if key[0] not in paths}
+            )
 
     def told(self, files: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
         """`files` with `min.X`, `max.X` and `null_count.X` of these columns; null where a footer does not tell."""
@@ -111,9 +118,18 @@ def _range(footer: pq.FileMetaData, number: int | None, kind: pa.DataType) -> _R
     """Of a column in all row groups; unknown as a whole where one does not tell."""
     if number is None:  # older than the column, which is null in it
         return _Range(None, None, footer.num_rows)
+    try:
+        return _united(
+            [footer.row_group(group).column(number) for group in range(footer.num_row_groups)], kind
+        )
+    # Bytes that are no text, nanoseconds for which Python has no type, or what has no place in the column's.
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return _UNKNOWN
+
+
+def _united(columns: Sequence[pq.ColumnChunkMetaData], kind: pa.DataType) -> _Range:
     least, most, nulls = [], [], 0
-    for group in range(footer.num_row_groups):
-        column = footer.row_group(group).column(number)
+    for column in columns:
         told = column.statistics
         if told is None or not told.has_null_count:
             return _UNKNOWN
@@ -124,11 +140,6 @@ def _range(footer: pq.FileMetaData, number: int | None, kind: pa.DataType) -> _R
             return _UNKNOWN
         least.append(told.min)
         most.append(told.max)
-    try:
-        # In the type of the column, which may be wider than that of the file.
-        ends = (
-            [pa.scalar(value, kind).as_py() for value in (min(least), max(most))] if least else [None, None]
-        )
-    except (pa.ArrowException, TypeError, OverflowError):
-        return _UNKNOWN
+    # In the type of the column, which may be wider than that of the file.
+    ends = [pa.scalar(value, kind).as_py() for value in (min(least), max(most))] if least else [None, None]
     return _Range(ends[0], ends[1], nulls)

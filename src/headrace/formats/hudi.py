@@ -23,6 +23,7 @@ from headrace.formats.avro_schema import arrow_schema
 from headrace.formats.base import Snapshot
 from headrace.formats.feed import Feed
 from headrace.formats.footers import Footers, FooterSnapshot
+from headrace.formats.hudi_evolution import check_names
 from headrace.formats.hudi_feed import hudi_feed
 from headrace.formats.hudi_files import files_table
 from headrace.formats.hudi_listing import Group, HudiListing, Slice
@@ -31,6 +32,7 @@ from headrace.formats.hudi_timeline import instant_at, time_of
 from headrace.formats.normal_schema import normal_schema
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
+from headrace.storage.failure import failure
 from headrace.storage.files import lost
 from headrace.storage.folder import Folder
 
@@ -153,6 +155,9 @@ class HudiTable:
                 f"the Hudi table at {self.table.shown} is lost: there is no .hoodie/hoodie.properties",
                 hint="bring the folder back, or delete the feature group and register it anew",
             ) from None
+        except OSError as error:
+            self._forget()
+            raise failure(self.table.shown, error.strerror or error, error.errno) from error
         except BaseException:
             self._forget()
             raise
@@ -169,6 +174,7 @@ class HudiTable:
 
     def _begin(self, properties: HudiProperties, listing: HudiListing) -> None:
         """The newest snapshot, from all files."""
+        listing.check_timeline()
         self._newest, self._current = None, {}
         if listing.slices or listing.timeline.writes:
             version = listing.timeline.newest or 0
@@ -231,9 +237,10 @@ class HudiTable:
 
     def _schema(self, properties: HudiProperties, listing: HudiListing, version: int) -> pa.Schema:
         """The table's columns as of a snapshot, as the newest commit tells them that does."""
-        complete = (i for i in listing.timeline.writes.values() if i.done <= version)
-        newest_first = sorted(complete, key=lambda i: i.done, reverse=True)
-        told = next((t for i in newest_first if (t := listing.commits[i.begun].schema)), properties.schema)
+        complete = [i for i in listing.timeline.writes.values() if i.done <= version]
+        commits = [listing.commits[i.begun] for i in sorted(complete, key=lambda i: i.done)]
+        check_names(self.table, commits)
+        told = next((commit.schema for commit in reversed(commits) if commit.schema), properties.schema)
         if told not in self._schemas:
             self._schemas = {told: self._read_schema(properties, listing, told)}
         return self._schemas[told]

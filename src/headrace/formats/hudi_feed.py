@@ -19,7 +19,7 @@ from headrace.formats.feed import HIDDEN, Feed
 from headrace.formats.hudi_files import files_table
 from headrace.formats.hudi_listing import Group, HudiListing, Slice
 from headrace.formats.hudi_properties import HudiProperties
-from headrace.formats.hudi_timeline import Instant, number, time_of
+from headrace.formats.hudi_timeline import Instant, time_of
 from headrace.model.expression_sql import identifier, text
 from headrace.model.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 from headrace.storage.files import lost
@@ -144,7 +144,7 @@ def _before(listing: HudiListing, instant: Instant, group: Group, since: int) ->
     if (
         old is None
         if group in commit.replaced
-        else previous and (old is None or old.begun != number(previous))
+        else previous is not None and (old is None or old.begun != previous)
     ):
         raise _forgotten(since, f"a file of {'/'.join(filter(None, group))} is missing")
     return [] if old is None else [old]

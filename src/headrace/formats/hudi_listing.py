@@ -5,6 +5,7 @@ The table is listed once. After that, what a write tells of itself says which fi
 
 from __future__ import annotations
 
+import errno
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -13,10 +14,11 @@ from typing import NamedTuple
 from headrace.errors import CorruptTable, Unavailable
 from headrace.formats.hudi_commit import HudiCommit, earliest_kept, read_commit
 from headrace.formats.hudi_properties import HudiProperties
-from headrace.formats.hudi_timeline import Timeline, number
+from headrace.formats.hudi_timeline import Timeline, number, time_of
 from headrace.storage.folder import Folder
 
 _BASE_FILE = re.compile(r"(?P<id>.+)_(?P<token>\d+-\d+-\d+)_(?P<begun>\d{14}|\d{17})\.parquet")
+_PARTITION_MARK = ".hoodie_partition_metadata"
 _ROUNDS = 8
 _PATIENCE = (0.01, 0.05, 0.2)
 
@@ -87,10 +89,12 @@ class HudiListing:
         return frozenset(self._table.files.names(self._folder))
 
     def _added(self, timeline: Timeline) -> list[int] | None:
-        """The writes that the timeline has more than before; None if it also lacks some, or was set back."""
+        """The writes that the timeline has more than before; None if it lacks some, was set back, or is another."""
         if self._names is None:
             return None
         before = self.timeline
+        if before.writes and not before.writes.keys() & timeline.writes.keys():
+            return None  # all are archived, or the table was made anew
         if any(begun not in timeline.writes and begun >= timeline.first for begun in before.writes):
             return None
         if any(o.action == "restore" for name, o in timeline.others.items() if name not in before.others):
@@ -114,10 +118,12 @@ class HudiListing:
                 hint="try again",
             )
         self.commits, self.slices, self.gone = {}, {}, {}
-        told = {w.path: w.rows for commit in commits.values() for w in commit.written}
+        written = [w for commit in commits.values() for w in commit.written]
+        told = {w.path: w.rows for w in written}
+        partitions = _partitions(file.path for file in found) | {w.partition for w in written}
         for path, size, _ in found:
             partition, _, name = path.rpartition("/")
-            base = _BASE_FILE.fullmatch(name)
+            base = _BASE_FILE.fullmatch(name) if partition in partitions else None
             if base is not None:
                 slice_ = Slice(number(base["begun"]), path, size, told.get(path))
                 self.slices.setdefault((partition, base["id"]), []).append(slice_)
@@ -134,11 +140,20 @@ class HudiListing:
         """What writes tell of themselves; None if the file of one is not there."""
         found = {}
         for begun in which:
-            path = f"{self._folder}/{timeline.writes[begun].name}"
+            instant = timeline.writes[begun]
+            path = f"{self._folder}/{instant.name}"
             try:
                 found[begun] = self.commits.get(begun) or read_commit(self._content(path), path)
+                time_of(instant.begun, in_utc=True)
+                time_of(instant.done, in_utc=True)
             except FileNotFoundError:
                 return None
+            except ValueError:
+                raise CorruptTable(f"{path} is of no time that there is") from None
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                raise CorruptTable(f"{path} is no file") from None
         return found
 
     def _content(self, path: str) -> bytes:
@@ -172,8 +187,7 @@ class HudiListing:
             kept = earliest_kept(self._table.files.read(path), path)
         except FileNotFoundError:
             return  # archived as it was read
-        if kept:
-            self.kept_from = max(self.kept_from, number(kept))
+        self.kept_from = max(self.kept_from, kept)
 
     def _check(self, timeline: Timeline) -> None:
         """Raises CorruptTable if a file is not there that a write tells of, and none came in its place."""
@@ -188,6 +202,15 @@ class HudiListing:
                     f"{self._table.uri}/{path} is missing, which {timeline.writes[begun].name} says it wrote",
                     hint="bring it back from a copy, or roll that write back by Hudi's command line",
                 )
+
+    def check_timeline(self) -> None:
+        """Raises CorruptTable if it tells of nothing, and there are files."""
+        told = self.timeline
+        if self.slices and not (told.writes or told.pending or told.others):
+            raise CorruptTable(
+                f"{self._folder} tells of no write, and there are files that some have written",
+                hint="bring the folder back from a copy",
+            )
 
     def current(self, until: int) -> dict[Group, Slice]:
         """The file of each group that is read at a snapshot."""
@@ -213,7 +236,7 @@ class HudiListing:
             complete = self.timeline.is_complete(begun, until)
             for written in commit.written:
                 # A write that came later tells what was there before it.
-                at = begun if complete else number(written.previous) if written.previous else 0
+                at = begun if complete else written.previous or 0
                 if at and self.timeline.is_complete(at, until):
                     group = written.group
                     least[group] = max(least.get(group, 0), at)
@@ -222,3 +245,15 @@ class HudiListing:
             if is_read and (group not in current or current[group].begun < begun):
                 return "/".join(filter(None, group))
         return None
+
+
+def _partitions(paths: Iterable[str]) -> set[str]:
+    """The folders that are marked as partitions, but for those of tables within the table."""
+    marked, tables = set(), set()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if name.startswith(_PARTITION_MARK):
+            marked.add(folder)
+        elif "/.hoodie/" in path:
+            tables.add(path.partition("/.hoodie/")[0])
+    return {folder for folder in marked if not any(f"{folder}/".startswith(f"{table}/") for table in tables)}

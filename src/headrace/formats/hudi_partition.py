@@ -33,6 +33,8 @@ def partition_texts(path: str, properties: HudiProperties) -> tuple[str | None, 
             name, equals, part = part.partition("=")
             if not equals or name != field:
                 return None
+        if properties.slashed:
+            part = part.replace("/", "-")
         value = unquote(part) if properties.url_encoded else part
         found.append(None if value in (_NULL, "") else value)
     return tuple(found)

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from headrace.errors import CorruptTable, Unsupported
 from headrace.storage.folder import Folder
 
-_LAYOUTS = {6: 1, 8: 2, 9: 2}
+_LAYOUTS = {"6": 1, "8": 2, "9": 2}
 """Of the timeline, by the versions of tables that are read."""
 _PAIR = re.compile(r"\s*((?:\\.|[^\\=:\s])+)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_SLASHED = "hoodie.datasource.write.slash.separated.date.partitioning"
 # A path is made of columns' values as they are.
 _BY_VALUE = {"SIMPLE", "COMPLEX", "NON_PARTITION", "GLOBAL_DELETE", "SIMPLE_AVRO", "COMPLEX_AVRO"}
 
@@ -33,6 +34,7 @@ class HudiProperties:
         by_value: these folders tell the columns' values, and not something made of them.
         hive_style: folders are named `column=value`.
         url_encoded: with percent signs for what a path cannot hold.
+        slashed: days are folders in folders, as in 2026/01/05; by these alone it cannot be told that they were.
         drops_partitions: the files do not have the partition columns.
         in_utc: instants are times of UTC, and not of the machine that wrote them.
         meta_fields: files have columns of Hudi's own, which tell the commit of each row.
@@ -46,6 +48,7 @@ class HudiProperties:
     by_value: bool
     hive_style: bool
     url_encoded: bool
+    slashed: bool
     drops_partitions: bool
     in_utc: bool
     meta_fields: bool
@@ -69,7 +72,7 @@ def read_properties(table: Folder) -> HudiProperties:
     version = told.get("hoodie.table.version", "")
     if not version:
         raise CorruptTable(f"{where} does not tell its version: {table.shown}/.hoodie/hoodie.properties")
-    layout = _LAYOUTS.get(int(version)) if version.isdecimal() else None
+    layout = _LAYOUTS.get(version)
     if layout is None:
         raise Unsupported(
             f"{where} is of table version {version}: those of versions {_known()} are read",
@@ -90,6 +93,13 @@ def read_properties(table: Folder) -> HudiProperties:
     fields = [f for f in told.get("hoodie.table.partition.fields", "").split(",") if f]
     # Since version 8 a field may tell how its part of the path is made.
     named = [f.partition(":") for f in fields]
+    slashed = _is_true(told, _SLASHED)
+    drops_partitions = _is_true(told, "hoodie.datasource.write.drop.partition.columns")
+    if slashed and drops_partitions and len(fields) > 1:
+        raise Unsupported(
+            f"{where} has days in folders of their parts, by {_SLASHED}, beside other partition columns, and none of "
+            "them in its files: what their values are cannot be told"
+        )
     if layout == 1:
         timeline, archive = ".hoodie", f".hoodie/{told.get('hoodie.archivelog.folder') or 'archived'}"
     else:
@@ -100,10 +110,13 @@ def read_properties(table: Folder) -> HudiProperties:
         timeline=timeline,
         archive=archive,
         partition_fields=tuple(name for name, _, _ in named),
-        by_value=_key_generator(told) in _BY_VALUE and all(how in ("", "SIMPLE") for _, _, how in named),
+        by_value=_key_generator(told) in _BY_VALUE
+        and all(how in ("", "SIMPLE") for _, _, how in named)
+        and not slashed,
         hive_style=_is_true(told, "hoodie.datasource.write.hive_style_partitioning"),
         url_encoded=_is_true(told, "hoodie.datasource.write.partitionpath.urlencode"),
-        drops_partitions=_is_true(told, "hoodie.datasource.write.drop.partition.columns"),
+        slashed=slashed,
+        drops_partitions=drops_partitions,
         in_utc=told.get("hoodie.table.timeline.timezone", "LOCAL").upper() == "UTC",
         meta_fields=told.get("hoodie.populate.meta.fields", "true").lower() != "false",
         schema=told.get("hoodie.table.create.schema", ""),
@@ -164,5 +177,5 @@ def _key_generator(told: Mapping[str, str]) -> str:
 
 
 def _known() -> str:
-    *most, last = map(str, _LAYOUTS)
+    *most, last = _LAYOUTS
     return f"{', '.join(most)} and {last}"

@@ -14,11 +14,9 @@ from headrace.errors import (
     CorruptTable,
     HeadraceError,
     InvalidArgument,
-    MissingDependency,
     NotFound,
     OutcomeUnknown,
     PermissionDenied,
-    Unavailable,
     Unsupported,
 )
 from headrace.formats.delta import DeltaLog
@@ -118,7 +116,10 @@ class ProjectStore:
             location = new_location(self._project, definition.name)
         definition = msgspec.structs.replace(definition, location=location)
         definition = adopted(definition, self._store.table(definition))
-        return self._with_schema(self.definitions.create_group(definition))
+        made = self.definitions.create_group(definition)
+        if definition.external is not None:  # its table names the group, and had no version of it yet
+            self._store.forget(definition)
+        return self._with_schema(made)
 
     def get_group(self, name: str, version: int | None) -> Group:
         return self._with_schema(self.definitions.get_group(name, version))
@@ -366,13 +367,9 @@ class ProjectStore:
             return None
         except (CorruptTable, PermissionDenied, Unsupported):
             return Group(_told(definition, self._store.table(definition)), None)
-        except (InvalidArgument, MissingDependency, Unavailable):
-            # That of others may be in a storage that cannot be reached from here, or not as it is told.
-            if not definition.adopted:
-                raise
-            return Group(_told(definition, None), None)
         except HeadraceError:
-            if definition.external is None:
+            # That of others may be in a storage that cannot be reached from here, or not as it was.
+            if not definition.adopted:
                 raise
             return Group(_told(definition, None), None)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -115,28 +115,37 @@ class LocalFiles:
         return []
 
     def tree(self, folder: str, without: str) -> Iterator[Listed]:
-        inside = [""]
-        seen = set()  # links may lead back, and what is there is there once
-        while inside:
-            within = inside.pop()
+        """What several names lead to is there once: under one that is no link, if there is any."""
+        inside, links = [""], list[str]()
+        seen = set()
+        while inside or links:
+            within = inside.pop() if inside else links.pop()
             # It may be removed meanwhile.
-            with contextlib.suppress(FileNotFoundError), os.scandir(os.path.join(folder, within)) as found:
+            with contextlib.suppress(FileNotFoundError):
                 itself = os.stat(os.path.join(folder, within))
                 if (itself.st_dev, itself.st_ino) in seen:
                     continue
                 seen.add((itself.st_dev, itself.st_ino))
-                for entry in found:
+                if not stat.S_ISDIR(itself.st_mode):
+                    yield Listed(within, itself.st_size, itself.st_mtime_ns)
+                    continue
+                for entry in sorted(os.scandir(os.path.join(folder, within)), key=_name):
                     path = f"{within}/{entry.name}" if within else entry.name
-                    if entry.is_dir():
-                        if path != without:
-                            inside.append(path)
-                    elif entry.is_file():  # and no pipe, which would have a reader wait
-                        with contextlib.suppress(FileNotFoundError):
-                            fact = entry.stat()
+                    if path == without or not (entry.is_dir() or entry.is_file()):
+                        continue  # a pipe would have a reader wait
+                    if entry.is_symlink():
+                        links.append(path)
+                    elif entry.is_dir():
+                        inside.append(path)
+                    else:
+                        fact = entry.stat()
+                        if (fact.st_dev, fact.st_ino) not in seen:
                             yield Listed(path, fact.st_size, fact.st_mtime_ns)
+                        seen.add((fact.st_dev, fact.st_ino))
 
     def read(self, path: str) -> bytes:
-        return Path(path).read_bytes()
+        with open(path, "rb", opener=_opened) as file:
+            return file.read()
 
     def open(self, path: str) -> pa.NativeFile:
         return pa.OSFile(path)
@@ -149,3 +158,16 @@ class LocalFiles:
 
     def trouble(self) -> None:
         return None
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+def _opened(path: str, flags: int) -> int:
+    """A file, and no folder or pipe, which would have its reader wait for a writer."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file", path)
+    return descriptor

@@ -107,7 +107,7 @@ def test_of_what_must_all_be_true_each_part_is_told() -> None:
 
 
 def test_the_others() -> None:
-    assert told("sqlite", B == True) == ['("b" = 1)']  # noqa: E712
+    assert told("sqlite", B == True) == ["(`b` = 1)"]  # noqa: E712
     assert told("snowflake", AT >= NOON) == ["(\"at\" >= '2026-01-02 10:00:00.000001+00:00'::TIMESTAMP_TZ)"]
     # Times have more digits than are read, and what is equal here may be later there.
     assert told("snowflake", AT <= NOON) == told("snowflake", ~(AT > NOON)) == []

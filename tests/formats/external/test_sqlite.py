@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import pytest
 
 import headrace as hr
 from formats.external_cases import VALUES, check
+from headrace.formats.external import sqlite as module
 
 
 @pytest.fixture
@@ -38,6 +42,19 @@ def execute(path: Path) -> Callable[..., None]:
 def store(tmp_path: Path):
     with hr.connect(tmp_path / "lake") as opened:
         yield opened
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A writer has the database to itself until it gets a line. In another process: locks of files are of processes."""
+    hold = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); input()"
+    command = [sys.executable, "-c", hold, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        yield holder
+        if holder.poll() is None:
+            holder.communicate("\n")
 
 
 def create(store: hr.FeatureStore, path: Path, table: str | None = "t", **options: object):
@@ -204,19 +221,66 @@ def test_nothing_is_written(store, execute, path) -> None:
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_a_database_that_is_locked_waits_or_says_so(store, execute, path) -> None:
+def test_a_writer_is_waited_for(store, execute, path) -> None:
     execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
     group = create(store, path)
-    # In another process: locks of files are of processes.
-    hold = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print('held', flush=True); input()"
-    command = [sys.executable, "-c", hold, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(hr.Unavailable, match="feature group g"):
-            group.read().to_arrow()
-        holder.communicate("\n")
+    with held(path) as holder:
+        ending = threading.Timer(0.5, holder.communicate, ["\n"])
+        ending.start()
+        assert group.read().to_arrow().num_rows == 0
+        ending.join()
+
+
+def test_a_writer_that_does_not_end_is_told(store, execute, path, monkeypatch) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    group, read = create(store, path), store.get_feature_group("g").read()
+    monkeypatch.setattr(module, "_PATIENCE_MS", 10)
+    path.touch()  # so that a connection with less patience is opened
+    with held(path):
+        for asked in (group.read, lambda: read):
+            with pytest.raises(hr.Unavailable, match=r"feature group g.*locked") as caught:
+                asked().to_arrow()
+            assert "a program writes to it" in caught.value.hint
     assert group.read().to_arrow().num_rows == 0
+
+
+def test_what_a_writer_that_was_killed_left_behind(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+    execute("INSERT INTO t VALUES (1, 'whole')")
+    group = create(store, path)
+    die = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA cache_size = 5');"
+        "c.executemany('INSERT INTO t VALUES (?, hex(zeroblob(3000)))', [(i,) for i in range(2, 500)]);"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", die, str(path)], check=False)
+    with pytest.raises(hr.Unavailable, match="feature group g") as caught:
+        group.read().to_arrow()
+    assert "open it once with one that may write" in caught.value.hint
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (1,)
+    assert group.read().to_arrow()["v"].to_pylist() == ["whole"]
+
+
+@pytest.mark.parametrize("how", ["renamed", "written over"])
+def test_another_database_in_its_place(store, execute, path, how) -> None:
+    execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES (1, 'old')")
+    group = create(store, path)
+    assert group.read().to_arrow()["v"].to_pylist() == ["old"]
+    new = path.with_name("new.db")
+    shutil.copy(path, new)
+    with sqlite3.connect(new) as connection:
+        connection.executescript("DROP TABLE t; CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+        connection.execute("INSERT INTO t VALUES (1, 'new')")
+    connection.close()
+    if how == "renamed":
+        new.replace(path)
+    else:
+        shutil.copyfile(new, path)
+    assert group.read().to_arrow()["v"].to_pylist() == ["new"]
+    path.unlink()
+    with pytest.raises(hr.NotFound, match="no SQLite database"):
+        group.read()
 
 
 def test_what_is_no_database(store, tmp_path) -> None:

@@ -17,7 +17,15 @@ from adbc_driver_manager._reader import AdbcRecordBatchReader
 from adbc_driver_manager.dbapi import Connection, Cursor
 
 from headrace.credentials import resolve
-from headrace.errors import BadData, Cancelled, Conflict, HeadraceError, Unavailable
+from headrace.errors import (
+    BadData,
+    Cancelled,
+    Conflict,
+    HeadraceError,
+    InvalidArgument,
+    NotFound,
+    Unavailable,
+)
 from headrace.formats.external.column import ExternalColumn
 from headrace.formats.external.connections import Connections
 from headrace.formats.external.dialect import Dialect
@@ -66,6 +74,10 @@ class Database(ABC):
     def uri(self) -> str:
         return resolve(self.source.uri)
 
+    def identity(self, uri: str) -> tuple[str, ...]:
+        """What tells the database from another that took its place, of which a kept connection would know nothing."""
+        return ()
+
     def columns(self) -> tuple[list[ExternalColumn], tuple[str, ...] | None]:
         """As they are now, and what `unique` tells."""
         with self.cursor() as cursor:
@@ -109,7 +121,7 @@ class Database(ABC):
     def cursor(self) -> Iterator[Cursor]:
         """On a connection that nobody else uses meanwhile, and that is kept for the next if all goes well."""
         uri = self._resolved()
-        key = (self.source.driver, uri)
+        key = self._kept_as(uri)
         with translated(self.where, uri, self.broken):
             connection = self._live(key) or self.open(uri)
             with contextlib.ExitStack() as unless_well:
@@ -117,8 +129,12 @@ class Database(ABC):
                 with contextlib.closing(connection.cursor()) as cursor:
                     yield cursor
                 self.ended(connection)
-                unless_well.pop_all()
-            self._connections.put(key, connection)
+                if self._kept_as(uri) == key:
+                    unless_well.pop_all()
+                    self._connections.put(key, connection)
+
+    def _kept_as(self, uri: str) -> tuple[str, ...]:
+        return (self.source.driver, uri, *self.identity(uri))
 
     def _resolved(self) -> str:
         try:
@@ -130,7 +146,7 @@ class Database(ABC):
         """Hold nothing in the database until the next read."""
         connection.rollback()
 
-    def _live(self, key: tuple[str, str]) -> Connection | None:
+    def _live(self, key: tuple[str, ...]) -> Connection | None:
         """A connection that was kept, and that the database has not closed since."""
         kept = self._connections.take(key)
         if not isinstance(kept, Connection):
@@ -161,6 +177,13 @@ class Fetch:
         self.schema = pa.schema([pa.field(column.name, column.kind) for column in columns])
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._batches()
+        except (InvalidArgument, NotFound):  # the statement fits the columns of then
+            self._check_described()
+            raise
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         database = self._database
         with database.cursor() as cursor:
             self._cursor = cursor
@@ -191,13 +214,25 @@ class Fetch:
             threading.Thread(target=_cancel, args=[cursor], daemon=True).start()
 
     def _check(self, schema: pa.Schema) -> None:
-        """Raises Conflict where the columns are others than when the read was prepared."""
+        """Raises Conflict where the types of columns are others than when the read was prepared."""
         for column, field in zip(self._columns, schema, strict=True):
             if column.given is not None and field.type != column.given:
-                raise Conflict(
-                    f"{self._database.where}: column {column.name!r} is {field.type} now, and was {column.given}",
-                    hint="somebody changed it as it was read: read it again",
-                )
+                raise self._changed(column, f"is {field.type} now, and was {column.given}")
+
+    def _check_described(self) -> None:
+        """Raises Conflict where the columns are others than when the read was prepared. NotFound: the table is gone."""
+        now = {column.name: column for column in self._database.columns()[0]}
+        for column in self._columns:
+            if column.name not in now:
+                raise self._changed(column, "is no longer there")
+            if now[column.name] != column:
+                raise self._changed(column, f"is {now[column.name].kind} now, and was {column.kind}")
+
+    def _changed(self, column: ExternalColumn, how: str) -> Conflict:
+        return Conflict(
+            f"{self._database.where}: column {column.name!r} {how}",
+            hint="somebody changed it as it was read: read it again",
+        )
 
     def _read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [

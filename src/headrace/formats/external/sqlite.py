@@ -5,19 +5,21 @@ Source: https://www.sqlite.org/datatype3.html.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 from urllib.parse import quote
 
 import pyarrow as pa
+from adbc_driver_manager import Error
 from adbc_driver_manager.dbapi import Connection, Cursor
 from adbc_driver_sqlite import dbapi
 
 from headrace.credentials import resolve
-from headrace.errors import BadData, HeadraceError, NotFound
+from headrace.errors import BadData, HeadraceError, InvalidArgument, NotFound, Unavailable
 from headrace.formats.external.column import Comparison, ExternalColumn
 from headrace.formats.external.database import Database
 from headrace.formats.external.dialect import Dialect
@@ -50,12 +52,18 @@ _REALS = ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL", "NUMBER")
 # The driver takes the type of a column from the first rows, in which all may be null: so one goes before them.
 _FIRST: dict[pa.DataType, str] = {pa.int64(): "0", pa.bool_(): "0", pa.float64(): "0.0", pa.binary(): "x''"}
 _LOOKED_AT = 1_000
+_PATIENCE_MS = 5_000
+"""With a writer, who is mostly done at once."""
 _HIDDEN = 1
 """A column of a virtual table that `*` does not give."""
 
 
 class _SQLite(Dialect):
     text_type = "TEXT"
+
+    def name(self, name: str) -> str:
+        # In double quotes, what is no column is a text.
+        return "`" + name.replace("`", "``") + "`"
 
     def truth(self, value: bool) -> str:
         return "1" if value else "0"
@@ -80,14 +88,47 @@ class SQLite(Database):
         kind, _, path = self.source.uri.partition(":")
         return path if kind == "file" else resolve(self.source.uri)
 
+    def identity(self, uri: str) -> tuple[str, ...]:
+        """Of a file that was written over, its pages are taken for known where as many writes made both."""
+        try:
+            found = _path(uri).stat()
+        except OSError:
+            return ()
+        return tuple(map(str, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)))
+
     def open(self, uri: str) -> Connection:
-        path = Path("/" + uri.removeprefix("sqlite:").removeprefix("file:").lstrip("/"))
+        path = _path(uri)
         if not path.is_file():
             raise NotFound(
                 f"{self.where}: there is no SQLite database at the path that {self.source.uri} names",
                 hint="it must be where the query runs, and its path absolute",
             )
-        return dbapi.connect(f"file:{quote(str(path))}?mode=ro")
+        connection = _connect(path, "mode=ro")
+        with contextlib.closing(connection.cursor()) as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+        return connection
+
+    @contextlib.contextmanager
+    def cursor(self) -> Iterator[Cursor]:
+        try:
+            with super().cursor() as cursor:
+                yield cursor
+        except (
+            InvalidArgument,
+            Unavailable,
+        ) as error:  # whichever, the driver has one for all that fails then
+            if self._is_held():
+                raise Unavailable(
+                    error.message,
+                    hint="a program writes to it, or was ended as it did: try again; where none does, open it once "
+                    "with one that may write, such as sqlite3, which undoes what was not complete",
+                ) from None
+            raise
+
+    def _is_held(self) -> bool:
+        """Whether a writer, or what one left behind, keeps a sound database from being read."""
+        path = _path(self._resolved())
+        return not _answers(path, "mode=ro") and _answers(path, "immutable=1")
 
     def described(self, cursor: Cursor) -> list[ExternalColumn]:
         relation, name = self.dialect.relation(self.source), self._name
@@ -172,6 +213,23 @@ class SQLite(Database):
         elif kind == pa.binary():
             value = f"CAST({value} AS BLOB)"
         return ExternalColumn(name, kind, value, compared=compared, strict=is_key)
+
+
+def _path(uri: str) -> Path:
+    return Path("/" + uri.removeprefix("sqlite:").removeprefix("file:").lstrip("/"))
+
+
+def _connect(path: Path, how: str) -> Connection:
+    return dbapi.connect(f"file:{quote(str(path))}?{how}")
+
+
+def _answers(path: Path, how: str) -> bool:
+    try:
+        with _connect(path, how) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM sqlite_schema")
+    except Error:
+        return False
+    return True
 
 
 def _common(kinds: set[str]) -> str:

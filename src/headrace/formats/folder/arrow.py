@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from headrace.formats.folder.kind import Described, reading
 from headrace.formats.folder.parquet import wider
+from headrace.formats.instants import in_microseconds
 from headrace.formats.normal_schema import normal_schema
 from headrace.model.types import decoded
 from headrace.storage.files import Files
@@ -62,8 +63,7 @@ def _batches(
 
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [
-        # Digits below a microsecond are cut off, as of times in Parquet files.
-        decoded(batch.column(field.name)).cast(field.type, safe=not pa.types.is_timestamp(field.type))
+        in_microseconds(decoded(batch.column(field.name))).cast(field.type)
         if field.name in batch.schema.names
         else pa.nulls(batch.num_rows, field.type)
         for field in schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
@@ -49,7 +50,7 @@ class CsvFiles:
                 texts = dict.fromkeys(large, pa.string())
                 with opened() as source, _reader(source, separator, texts, large) as reader:
                     block = reader.read_next_batch()
-                large = [n for n in large if pc.any(pc.match_substring_regex(block[n], _LONG)).as_py()]
+                large = [n for n in large if pc.any(_is_inexact(block[n])).as_py()]
             fields = [(f.name, pa.string() if f.name in large else _kind(f.type)) for f in found]
             return Described(normal_schema(pa.schema(fields)))
 
@@ -133,13 +134,13 @@ def _large(batch: pa.RecordBatch) -> list[str]:
 
 
 def _check_digits(files: Files, path: str, separator: str, name: str) -> None:
-    """Raises BadData if a whole number in a column of doubles is none that a double can be: it takes a pass."""
+    """Raises BadData if a number in a column of doubles is too large or too long for one: it takes a pass."""
     texts = {name: pa.string()}
     with _source(files, path) as source, _reader(source, separator, texts, [name]) as reader:
         for batch in reader:
-            found = batch.column(0).filter(pc.match_substring_regex(batch.column(0), _LONG))
+            found = batch.column(0).filter(_is_inexact(batch.column(0)))
             for text in found.drop_null().unique().to_pylist():
-                if int(float(text)) != int(text):
+                if math.isinf(float(text)) or int(float(text)) != int(text):
                     raise BadData(
                         f"{path}: column {name!r} holds {text}, and other numbers with fractions: as doubles some "
                         "would lose digits",
@@ -147,6 +148,12 @@ def _check_digits(files: Files, path: str, separator: str, name: str) -> None:
                         "Python, --type in the command line",
                         details={"file": path, "column": name},
                     )
+
+
+def _is_inexact(texts: pa.Array) -> pa.Array:
+    """Of which numbers a double may not be: whole ones of many digits, and those beyond all doubles."""
+    beyond = pc.and_(pc.is_inf(texts.cast(pa.float64())), pc.match_substring_regex(texts, r"[0-9]"))
+    return pc.or_(beyond, pc.match_substring_regex(texts, _LONG))
 
 
 def _read_as(kind: pa.DataType) -> pa.DataType:

@@ -15,10 +15,17 @@ from headrace.storage.files import Files
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """One file: its columns, and how many rows it has where that is told."""
+    """One file.
+
+    Args:
+        schema: its columns.
+        rows: their number; None where it is not told.
+        finer: the columns that have times of nanoseconds in them, in the types of the file, if the engine reads them.
+    """
 
     schema: pa.Schema
     rows: int | None = None
+    finer: pa.Schema = dataclasses.field(default_factory=lambda: pa.schema([]))
 
 
 @contextlib.contextmanager

@@ -24,9 +24,9 @@ from headrace.formats.base import Snapshot
 from headrace.formats.feed import Feed
 from headrace.formats.folder.kind import Described, StreamedKind, merged
 from headrace.formats.folder.listing import check_above, listed, partitions, typed
-from headrace.formats.folder.parquet import ParquetFiles
+from headrace.formats.folder.parquet import ParquetFiles, ParquetSnapshot
 from headrace.formats.folder.snapshot import FolderSnapshot
-from headrace.formats.footers import Footers, FooterSnapshot
+from headrace.formats.footers import Footers
 from headrace.formats.normal_schema import normal_schema
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
@@ -171,20 +171,21 @@ class FolderTable:
             lasting=False,
         )
         if isinstance(self._kind, ParquetFiles):
-            return FooterSnapshot(**vars(found), footers=self._footers)
+            finer = {self._path(file): told.finer for file, told in described.items() if len(told.finer)}
+            return ParquetSnapshot(**vars(found), footers=self._footers, finer=finer)
         return FolderSnapshot(**vars(found), kind=self._kind, lake=self.table.files)
 
     def _described(self, files: list[Listed]) -> dict[Listed, Described]:
-        """What each file tells of itself; of those that were replaced nothing is kept."""
+        """What each file tells of itself; of those that were replaced or removed nothing is kept."""
         new = [file for file in files if file not in self._known]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             found = list(
                 threads.map(lambda file: self._kind.described(self.table.files, self._path(file)), new)
             )
-        paths = {file.path for file in self._known}
-        if any(file.path in paths for file in new):
-            self._footers = Footers(self.table.files)
         kept = {file: self._known[file] for file in files if file in self._known}
+        gone = {self._path(file) for file in self._known.keys() - kept.keys()}
+        if gone:
+            self._footers = self._footers.without(gone)
         self._known = kept | dict(zip(new, found, strict=True))
         return self._known
 
