@@ -21,7 +21,11 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 import headrace as hr
+from headrace.config import quiet_libraries
 from servers.lake import running_lake
+
+# Before any test has these libraries loaded: what commands print is looked at, in this process, too.
+quiet_libraries()
 
 # Where the stores are that tests connect to, if not in folders and behind a service: see `servers.lake`.
 LAKE = os.environ.get("HEADRACE_LAKE")
