@@ -18,9 +18,10 @@ HADOOP := .hadoop
 HOPS := .hops
 S3 := .s3
 AZURITE := .azurite
+JDBC := .jdbc
 DEBIAN := .debian
 WHEELS := dist/wheels
-SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE) $(DEBIAN)
+SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE) $(JDBC) $(DEBIAN)
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
@@ -110,6 +111,13 @@ $(HADOOP)/.ready: tests/servers/hadoop/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@mkdir -p $(HADOOP)/classes/webapps/hdfs $(HADOOP)/classes/webapps/datanode
 	@touch $@
 	@PYTHONPATH=tests $(BIN)/python -m servers.hdfs || { rm $@; exit 1; }
+
+$(JDBC)/.ready: tests/servers/jdbc/pom.xml
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "JDBC needs Java 17 and Maven" >&2; exit 1; }
+	@echo "installing the JDBC driver for Flight SQL in $(JDBC)"
+	@rm -rf $(JDBC)
+	@mvn --quiet --batch-mode --strict-checksums --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(JDBC)
+	@touch $@
 
 # HopsFS's own client installs itself as deltalake, so it cannot be in .venv.
 $(HOPS)/.ready: tests/servers/hops/requirements.txt $(VENV)/.uv-$(UV_VERSION)
