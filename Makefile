@@ -178,7 +178,8 @@ test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT)
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
-soak: setup ## the point-in-time property tests with thousands of examples each
+soak: setup ## a service under load for five minutes, and the property tests with thousands of examples each
+	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
 
 lint: setup ## style, types, the direction of imports, the lock file

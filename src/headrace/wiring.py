@@ -114,7 +114,8 @@ class Service:
             )
         limits = _shared(limits, config, running)
         each = dataclasses.replace(config, memory_limit=f"{limits.memory}B")
-        self._queries = Queries(Admission(running, _WAITING_EACH * running, _PATIENCE_S), limits)
+        turns, small = (Admission(running, _WAITING_EACH * running, _PATIENCE_S) for _ in range(2))
+        self._queries = Queries(turns, small, limits)
         self._renewal = Renewal(PemFiles(tls or TLS(None), self._access.client_ca))
         workers = Workers(each, _WORKERS_EACH * running)
         self._entrances: list[Entrance] = []

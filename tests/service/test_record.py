@@ -50,7 +50,7 @@ def kept() -> Kept:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, kept: Kept) -> Iterator[Server]:
     with Store(store_config(str(tmp_path_factory.mktemp("store") / "lake"))) as store:
-        queries = Queries(Admission(4, 32, 30))
+        queries = Queries(Admission(4, 32, 30), Admission(4, 32, 30))
         records, health = Records((kept.records.append,)), Health(store, queries)
         started = Server(store, "grpc://127.0.0.1:0", None, Door(Access()), queries, records, health)
         yield started

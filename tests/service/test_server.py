@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def server(store: Store) -> Iterator[Server]:
-    queries = Queries(Admission(4, 32, 30))
+    queries = Queries(Admission(4, 32, 30), Admission(4, 32, 30))
     started = Server(
         store, "grpc://127.0.0.1:0", None, Door(Access()), queries, Records(), Health(store, queries)
     )

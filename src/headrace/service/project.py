@@ -251,6 +251,11 @@ class ProjectStore:
     def parts(self, prepared: Prepared) -> int:
         return self._reads(prepared.request).parts(prepared)
 
+    def is_small(self, prepared: Prepared) -> bool:
+        """Whether it is a look-up of a few rows, which need not wait for what takes long."""
+        reads = self._reads(prepared.request)
+        return isinstance(reads, Reader) and reads.is_small(prepared)
+
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
         return self._reads(prepared.request).run(prepared, spine, part, parts)
 

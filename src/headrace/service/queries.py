@@ -19,11 +19,13 @@ class Queries:
 
     Args:
         admission: gives its turns.
+        small: gives those of look-ups of a few rows, which wait for nothing that takes long.
         limits: of each piece of it.
     """
 
-    def __init__(self, admission: Admission, limits: Limits = UNLIMITED) -> None:
+    def __init__(self, admission: Admission, small: Admission, limits: Limits = UNLIMITED) -> None:
         self._admission = admission
+        self._small = small
         self.limits = limits
         self._known: dict[str, Query] = {}
         self._number = 0
@@ -64,20 +66,28 @@ class Queries:
     @property
     def running(self) -> int:
         """Those that have a turn."""
-        return self._admission.running
+        return self._admission.running + self._small.running
 
     @property
     def waiting(self) -> int:
         """Those that wait for one."""
-        return self._admission.waiting
+        return self._admission.waiting + self._small.waiting
 
     def start(
-        self, user: str | None, project: str, kind: str, gone: Callable[[], bool], ticket: bytes = b""
+        self,
+        user: str | None,
+        project: str,
+        kind: str,
+        gone: Callable[[], bool],
+        ticket: bytes = b"",
+        *,
+        small: bool = False,
     ) -> Query:
         """Waits for its turn, and gives the query, to be closed.
 
         Args:
             ticket: by which its rows are fetched, if they are.
+            small: it is a look-up of a few rows.
 
         Raises:
             Busy. Cancelled: somebody stopped it, or its caller has gone.
@@ -88,7 +98,8 @@ class Queries:
             query = Query(self, str(self._number), user, project, kind, gone, ticket)
             self._known[query.id] = query
         try:
-            query.turn = self._admission.enter((user, project), query.check)
+            admission = self._small if small else self._admission
+            query.turn = admission.enter((user, project), query.check)
             query.began = time.monotonic()
         except BaseException:
             self._forget(query)

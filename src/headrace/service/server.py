@@ -189,7 +189,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             if not isinstance(command, protocol.ReadCommand):
                 raise InvalidArgument("this is no ticket to rows")
             record.names = names_in("read", command)
-            query = self._query(context, "read", ticket.ticket)
+            small = project.is_small(command.prepared)
+            query = self._query(context, "read", ticket.ticket, small=small)
             try:
                 running = project.run(command.prepared, None, command.part, command.parts)
                 batches = self._started(context, running, query)
@@ -351,11 +352,14 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         bearer: Bearer = call.bearer
         return bearer
 
-    def _query(self, context: fl.ServerCallContext, kind: str, ticket: bytes = b"") -> Query:
+    def _query(
+        self, context: fl.ServerCallContext, kind: str, ticket: bytes = b"", *, small: bool = False
+    ) -> Query:
         """Waits for the caller's turn. To be closed."""
         record = record_of(context)
         record.begins("queue")
-        query = self._queries.start(*self._bearer(context), kind, context.is_cancelled, ticket)
+        bearer = self._bearer(context)
+        query = self._queries.start(*bearer, kind, context.is_cancelled, ticket, small=small)
         record.begins("run")
         return query
 

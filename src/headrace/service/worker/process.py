@@ -28,6 +28,9 @@ _MESSAGES: msgspec.json.Decoder[Ask | Stop] = msgspec.json.Decoder(Ask | Stop)
 _HEADROOM = 512 << 20
 """Bytes beside what a query may hold: for what DuckDB takes and does not count, and for rows on their way."""
 
+_NICE = 5
+"""What users write in SQL, which may take any time, leaves processors to what the service plans itself."""
+
 _log = logging.getLogger("headrace.worker")
 
 
@@ -130,6 +133,7 @@ def _bound_memory(limit: int) -> None:
 
 
 def main() -> None:
+    os.nice(_NICE)
     control, rows = (int(number) for number in sys.argv[1:])
     channel = Channel(socket.socket(fileno=control))
     config = channel.receive_config()
