@@ -6,6 +6,7 @@ from benchmarks import (
     commits,
     dataset,
     external,
+    flight_sql,
     hudi,
     lookup,
     memory,
@@ -35,6 +36,7 @@ WORKLOADS: dict[str, Workload] = {
         tunnel,
         hudi,
         external,
+        flight_sql,
     )
     for workload in family.WORKLOADS
 }

@@ -40,6 +40,12 @@ class Served:
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[hr.FeatureStore]:
+        with self.listening() as (url, trust), hr.connect(url, tls=trust) as store:
+            yield store
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[tuple[str, hr.TLS | None]]:
+        """Its address, and what to trust there."""
         command = [sys.executable, "-m", "headrace", "serve", "--root", str(self.root), "--json"]
         with contextlib.ExitStack() as stack:
             trust = None
@@ -55,7 +61,7 @@ class Served:
             line = service.stdout.readline()
             if not line:
                 raise RuntimeError(f"headrace serve ended with {service.wait()} before it listened")
-            yield stack.enter_context(hr.connect(json.loads(line)["listening"][0], tls=trust))
+            yield json.loads(line)["listening"][0], trust
 
 
 def _end(service: subprocess.Popen[bytes]) -> None:

@@ -27,6 +27,9 @@ SERVED = {
     "ADBC",
     "external group",
     "three formats",
+    "read",
+    "sql",
+    "Flight SQL",
 }
 SHARES = [
     ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
@@ -36,6 +39,7 @@ SHARES = [
     ["tunnel-10k", "tunnel-100k", "tunnel-1m", "tunnel-6m"],
     ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
     ["postgresql-scan", "pit-formats"],
+    ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 _SECONDS = 800
