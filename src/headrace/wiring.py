@@ -117,7 +117,7 @@ class Service:
         turns, small = (Admission(running, _WAITING_EACH * running, _PATIENCE_S) for _ in range(2))
         self._queries = Queries(turns, small, limits)
         self._renewal = Renewal(PemFiles(tls or TLS(None), self._access.client_ca))
-        workers = Workers(each, _WORKERS_EACH * running)
+        workers = Workers(each, _WORKERS_EACH * running, running)
         self._entrances: list[Entrance] = []
         with contextlib.ExitStack() as parts:
             audit = None if audit_log is None else AuditLog(audit_log)

@@ -42,16 +42,18 @@ _OUT_OF_MEMORY = (signal.SIGKILL, signal.SIGABRT)
 
 
 class Workers:
-    """Processes that run users' statements, one each. They start when they are needed, and stay.
+    """Processes that run users' statements, one each. They start when they are needed, and some of them stay.
 
     Args:
         config: of the store as each of them opens it, with what one query may hold in memory.
         most: processes at once.
+        kept: those that stay while they have nothing to do.
     """
 
-    def __init__(self, config: StoreConfig, most: int) -> None:
+    def __init__(self, config: StoreConfig, most: int, kept: int) -> None:
         self._config = config
         self._most = most
+        self._kept = kept
         self._idle: list[WorkerProcess] = []
         self._busy: set[WorkerProcess] = set()
         self._starting = 0
@@ -84,7 +86,7 @@ class Workers:
         finally:
             with self._changed:
                 self._busy.discard(worker)
-                if worker.is_well and not self._closed:
+                if worker.is_well and not self._closed and len(self._idle) < self._kept:
                     self._idle.append(worker)
                 else:
                     worker.end()
