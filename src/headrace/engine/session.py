@@ -62,7 +62,10 @@ class Instance:
         self._root.execute("SET lock_configuration = true")
 
     def close(self) -> None:
+        """Nothing may be asked of it any more."""
         self._root.close()
+        # What is left of DuckDB at the interpreter's end keeps that from ending well; a session may outlive this.
+        del self._root
 
 
 class Stoppable(Protocol):
