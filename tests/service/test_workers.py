@@ -165,6 +165,13 @@ class TestMemory:
             assert modest.rows("SELECT sum(range) AS n FROM range(1_000_000)") == [{"n": 499999500000}]
         engine.close()
 
+    def test_what_does_not_fit_is_put_on_disk(self, tmp_path: Path) -> None:
+        engine = Engine(memory_limit="50MB", threads=1, spill=tmp_path / "not" / "there")
+        with engine.session() as session:
+            sorted_by_hash = "SELECT range AS x FROM range(5_000_000) ORDER BY hash(range) LIMIT 4_000_000"
+            assert session.rows(f"SELECT count(*) AS n FROM ({sorted_by_hash})") == [{"n": 4_000_000}]
+        engine.close()
+
     def test_disk_is_bounded(self, tmp_path: Path) -> None:
         engine = Engine(memory_limit="50MB", threads=1, spill=tmp_path, spill_limit=10 << 20)
         with engine.session() as session, pytest.raises(hr.LimitExceeded):

@@ -32,7 +32,7 @@ class Engine:
             the machine's. With several instances, that of each.
         threads: None is one a processor.
         keeps_files: bytes of object stores are kept within that memory.
-        spill: a folder, made when it is needed.
+        spill: a folder, which is made.
         spill_limit: bytes that each instance may put there; None is what the disk has.
         instances: sessions are spread over so many: what one takes of memory and disk, those of another do not miss.
         seals: what users wrote is run in instances that read no other files and change no setting.
@@ -177,6 +177,8 @@ class Engine:
             raise InvalidArgument("the store is closed", hint="connect again")
 
     def _instance(self) -> Instance:
+        # DuckDB makes the folder of an instance when it needs it, and none above.
+        self._spill.mkdir(parents=True, exist_ok=True)
         made = Instance(self._config, self._spill / str(next(self._numbers)))
         if self._lake is not None:
             made.reach(self._lake)

@@ -224,11 +224,15 @@ class _Check:
             raise SqlRejected(f"{str(kind).lower().replace('_', ' ')} has no place in a query")
         if kind in ("FUNCTION", "WINDOW"):
             name = str(part.get("function_name"))
-            if name.lower() not in FUNCTIONS or part.get("qualified_name", {}).get("path") != [name]:
+            path = part.get("qualified_name", {}).get("path") or [name]
+            if path != [name]:
                 raise SqlRejected(
-                    f"the function {name} has no place in a query",
-                    hint=f"there is {', '.join(difflib.get_close_matches(name, FUNCTIONS) or _SOME)}",
+                    f"the function {'.'.join(map(str, path))} has no place in a query",
+                    hint=f"functions have no schema: write {name}(…)",
                 )
+            _check_function(name)
+            if name.lower() == "list_aggregate":
+                _check_function(_aggregate_named(part))
 
     def _node(self, part: dict[str, Any], defined: frozenset[str]) -> None:
         kind = part["type"]
@@ -249,6 +253,26 @@ class _Check:
             part["qualified_name"] = {"path": [shown]}
             for key in ("catalog_name", "schema_name", "at_clause"):
                 part.pop(key, None)
+
+
+def _check_function(name: str) -> None:
+    if name.lower() not in FUNCTIONS:
+        raise SqlRejected(
+            f"the function {name} has no place in a query",
+            hint=f"there is {', '.join(difflib.get_close_matches(name, FUNCTIONS) or _SOME)}",
+        )
+
+
+def _aggregate_named(call: Mapping[str, Any]) -> str:
+    """The aggregate that a call of `list_aggregate` names, which the engine would otherwise compute from any text."""
+    arguments: list[dict[str, Any]] = call.get("arguments") or []
+    literal = arguments[1].get("expression", {}).get("literal", {}) if len(arguments) > 1 else {}
+    if literal.get("kind") != "STRING":
+        raise SqlRejected(
+            "list_aggregate is not told which aggregate is meant",
+            hint="name it as it is: list_aggregate(x, 'sum')",
+        )
+    return str(literal.get("text", ""))
 
 
 def _table(part: Mapping[str, Any]) -> SqlTable:

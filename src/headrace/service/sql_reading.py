@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import itertools
 import json
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -292,8 +292,18 @@ def _parsed(session: Session, sql: str | None) -> dict[str, Any]:
     (row,) = session.rows(f"SELECT json_serialize_sql({text(sql)}, {_LEAN}) AS parsed")
     if "\\u0000" in row["parsed"]:
         raise SqlRejected("a text in the query holds a NUL character, at which the engine would cut it")
-    parsed: dict[str, Any] = json.loads(row["parsed"])
+    with _not_too_deep():
+        parsed: dict[str, Any] = json.loads(row["parsed"])
     return parsed
+
+
+@contextlib.contextmanager
+def _not_too_deep() -> Iterator[None]:
+    """Around what follows a query into its depth, which is bounded by what Python's stack is."""
+    try:
+        yield
+    except RecursionError:
+        raise SqlRejected("the query is nested too deeply") from None
 
 
 def _constants(session: Session, parameters: Mapping[str, Value | None]) -> dict[str, Any]:
@@ -309,7 +319,9 @@ def _constants(session: Session, parameters: Mapping[str, Value | None]) -> dict
 
 
 def _written(session: Session, tree: Mapping[str, Any]) -> str:
-    (row,) = session.rows(f"SELECT json_deserialize_sql({text(json.dumps(tree))}) AS sql")
+    with _not_too_deep():
+        written = json.dumps(tree)
+    (row,) = session.rows(f"SELECT json_deserialize_sql({text(written)}) AS sql")
     return str(row["sql"])
 
 
