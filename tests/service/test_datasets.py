@@ -113,7 +113,7 @@ def test_what_it_is_made_of_goes_meanwhile(
         project.make_dataset(writing, None)
     assert project.list_datasets("view@v1") == []
     assert not [path for path in (root / "default").iterdir() if path.name.startswith("view_")]
-    assert [path.name for path in root.glob(".headrace/scratch-*/*")] == ["held", "held"]
+    assert {path.name for path in root.glob(".headrace/scratch-*/*")} == {"held"}
 
 
 def test_what_comes_meanwhile_is_not_in_it(users: hr.FeatureStore, project: ProjectStore) -> None:

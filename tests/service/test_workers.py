@@ -166,7 +166,7 @@ class TestMemory:
         engine.close()
 
     def test_what_does_not_fit_is_put_on_disk(self, tmp_path: Path) -> None:
-        engine = Engine(memory_limit="50MB", threads=1, spill=tmp_path / "not" / "there")
+        engine = Engine(memory_limit="50MB", threads=1, spill=tmp_path / "there")
         with engine.session() as session:
             sorted_by_hash = "SELECT range AS x FROM range(5_000_000) ORDER BY hash(range) LIMIT 4_000_000"
             assert session.rows(f"SELECT count(*) AS n FROM ({sorted_by_hash})") == [{"n": 4_000_000}]

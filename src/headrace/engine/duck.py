@@ -32,7 +32,7 @@ class Engine:
             the machine's. With several instances, that of each.
         threads: None is one a processor.
         keeps_files: bytes of object stores are kept within that memory.
-        spill: a folder, which is made.
+        spill: a folder in one that is there; each instance makes one of that name and a number when it needs it.
         spill_limit: bytes that each instance may put there; None is what the disk has.
         instances: sessions are spread over so many: what one takes of memory and disk, those of another do not miss.
         seals: what users wrote is run in instances that read no other files and change no setting.
@@ -178,8 +178,8 @@ class Engine:
 
     def _instance(self) -> Instance:
         # DuckDB makes the folder of an instance when it needs it, and none above.
-        self._spill.mkdir(parents=True, exist_ok=True)
-        made = Instance(self._config, self._spill / str(next(self._numbers)))
+        spill = self._spill.with_name(f"{self._spill.name}-{next(self._numbers)}")
+        made = Instance(self._config, spill)
         if self._lake is not None:
             made.reach(self._lake)
         return made
