@@ -136,10 +136,26 @@ def read(name: str, body: bytes) -> Any:
     message = _CLASSES[name]()
     try:
         message.ParseFromString(body)
-        str(message)  # texts are read when they are asked for
+        _check_text(message)
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise InvalidArgument(f"the request cannot be read as {name}: {error}") from None
     return message
+
+
+def _check_text(message: Any) -> None:
+    """Raises ValueError if a text in it is none: the library gives its bytes then."""
+    for field, value in message.ListFields():
+        for one in (
+            [value]
+            if isinstance(value, str | bytes | Message)
+            else list(value or ())
+            if field.is_repeated
+            else []
+        ):
+            if isinstance(one, Message):
+                _check_text(one)
+            elif field.type == field.TYPE_STRING and isinstance(one, bytes):
+                raise ValueError(f"{field.name} is no text")
 
 
 def written(name: str, **fields: object) -> bytes:
