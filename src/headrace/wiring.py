@@ -140,7 +140,6 @@ class Service:
             for uri in token_listen:
                 self._open(uri, asks=False)
             self._renewal.start(self._entrances)
-            workers.warm()
         except BaseException:
             self.stop()
             raise

@@ -29,7 +29,6 @@ from headrace.service.worker.channel import Ask, Channel, Stop, Told
 
 _TOLD: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 _START_S = 60.0
-_WARM_S = 2.0
 _ASK_S = 30.0
 """For what gives no rows."""
 _LOOK_S = 0.1
@@ -59,16 +58,6 @@ class Workers:
         self._starting = 0
         self._closed = False
         self._changed = threading.Condition()
-        self._warming = threading.Timer(_WARM_S, self._warm)
-
-    def warm(self) -> None:
-        """Start one soon, so that the first query need not wait for it, nor the start of the service."""
-        self._warming.daemon = True
-        self._warming.start()
-
-    def _warm(self) -> None:
-        with contextlib.suppress(HeadraceError), self.one(lambda: None):
-            pass
 
     @contextlib.contextmanager
     def one(self, check: Callable[[], None]) -> Iterator[WorkerProcess]:
@@ -143,7 +132,6 @@ class Workers:
                 worker.stop()
 
     def close(self) -> None:
-        self._warming.cancel()
         with self._changed:
             self._closed = True
             for worker in (*self._idle, *self._busy):
