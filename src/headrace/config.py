@@ -292,8 +292,7 @@ def given_uri(text: str) -> str:
             hint=f"write {scheme}://name/folder, in plain letters",
         )
     folder = "/".join(parts)
-    check_folder(folder)
-    unusable = _UNUSABLE_ELSEWHERE.get(scheme, _COLON).search(folder)
+    unusable = _UNUSABLE.search(folder) or _UNUSABLE_ELSEWHERE.get(scheme, _COLON).search(folder)
     if unusable is not None:
         raise _unusable(text, unusable.group())
     return f"{scheme}://{rest}"
@@ -378,9 +377,12 @@ def check_folder(path: str) -> None:
 
 
 def _unusable(path: str, what: str) -> InvalidArgument:
-    name, question, _ = shown(path).partition("?")  # behind which a signature of Azure's stands
+    name = shown(path)
+    if is_remote(path):
+        before, question, _ = name.partition("?")  # behind which a signature of Azure's stands
+        name = before + question
     return InvalidArgument(
-        f"{name + question!r} holds {what!r}, which the Delta library cannot keep in a folder's name",
+        f"{name!r} holds {what!r}, which no folder of a store or a table may have in its name",
         hint="name the folder otherwise",
     )
 

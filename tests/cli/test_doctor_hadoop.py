@@ -238,7 +238,7 @@ def test_what_cannot_be_asked(
         doctor("hdfs://ns/", "--option", "dfs.ha.namenodes.ns=a", code=2)["configuration"]["state"] == "fail"
     )
     strange = doctor(f"hdfs://{hdfs.namenode}/a%20b", code=2)["configuration"]["found"]
-    assert "which the Delta library cannot keep" in strange
+    assert "which no folder of a store or a table may have" in strange
     for wrong in ("s3://bucket", "hopsfs://nn:8020/"):
         assert command("doctor", "hdfs", wrong, "--json").error["code"] == "INVALID_ARGUMENT"
     assert command("doctor", "--project", "x", "hdfs", "hdfs://nn/").code == 2

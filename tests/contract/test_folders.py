@@ -423,7 +423,7 @@ class TestCsv:
     def test_a_header_that_is_no_text(self, store, tmp_path):
         (tmp_path / "theirs").mkdir()
         (tmp_path / "theirs" / "a.csv").write_bytes("id,é\n1,2\n".encode("latin1"))
-        with pytest.raises(hr.CorruptTable, match=r"a\.csv"):
+        with pytest.raises(hr.BadData, match=r"a\.csv: a name in its first line is not in UTF-8"):
             register(store, tmp_path / "theirs", "csv")
 
     def test_a_file_whose_name_is_no_text(self, store, tmp_path):
@@ -510,13 +510,49 @@ class TestCsv:
         assert "schema=" in str(caught.value)
 
     @pytest.mark.parametrize(
-        "content", ['id,s\n1,"open\n2,b\n3,"c"\n', "id,s\n1,a,b\n", "id,s\n1\n", "id,s\n1,\xff\n"]
+        ("content", "told", "remedy"),
+        [
+            ('id,s\n1,"open\n2,b\n3,"c"\n', r", line 2: a quote", "doubled"),
+            ("id,s\n1,x\n1,a,b\n", r", row 3, .* has 3 fields, and there are 2 names", "quotes"),
+            ("id,s\n1\n", r", row 2, .* has 1 fields", "separator"),
+            ("id,s\n1,a\n2,\xff\n", r": column 's', row 3, .* not in UTF-8", "iconv"),
+            ("id,n\n1,7\n2,x\n", r": column 'n': Row #3: .*'x'", "schema="),
+            (f"id,s\n1,a\n2,{'x' * (20 << 20)}\n", r": a row after row 2 takes more than 8 MB", "Parquet"),
+        ],
+        ids=["open quote", "too many", "too few", "Latin-1", "type", "long"],
     )
-    def test_rows_that_are_broken(self, store, tmp_path, content):
+    def test_rows_that_are_broken(self, store, tmp_path, content, told, remedy):
         (tmp_path / "theirs").mkdir()
         (tmp_path / "theirs" / "a.csv").write_bytes(content.encode("latin1"))
-        with pytest.raises((hr.BadData, hr.CorruptTable), match=r"a\.csv"):
-            register(store, tmp_path / "theirs", "csv").read().to_arrow()
+        given = pa.schema({"n": pa.int64()}) if "id,n" in content else None
+        with pytest.raises(hr.BadData, match=rf"a\.csv{told}") as caught:
+            register(store, tmp_path / "theirs", "csv", schema=given).read().to_arrow()
+        assert remedy in caught.value.hint
+
+    def test_files_without_columns(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "", "\n")
+        with pytest.raises(hr.SchemaMismatch, match=r"theirs have no columns") as caught:
+            register(store, path, "csv")
+        assert "written to the end" in caught.value.hint
+
+    def test_empty_lines_before_the_names(self, store, tmp_path):
+        path = self.write(tmp_path / "theirs", "\n\r\nid;s\n1;a,b\n")
+        assert rows(register(store, path, "csv").read()) == [{"id": 1, "s": "a,b"}]
+
+    @pytest.mark.parametrize("zone", [None, "UTC"])
+    def test_times_in_partitions(self, store, tmp_path, zone):
+        for hour in ("2013-01-01T10", "2013-01-01 11%3A30"):
+            (tmp_path / "theirs" / f"d={hour}").mkdir(parents=True)
+            (tmp_path / "theirs" / f"d={hour}" / "a.csv").write_text("id\n1\n")
+        group = register(store, tmp_path / "theirs", "csv", schema=pa.schema({"d": pa.timestamp("us", zone)}))
+        told = [dt.datetime(2013, 1, 1, 10), dt.datetime(2013, 1, 1, 11, 30)]
+        assert sorted(values(group.read(), "d")) == [
+            time.replace(tzinfo=dt.UTC if zone else None) for time in told
+        ]
+        (tmp_path / "theirs" / "d=noon").mkdir()
+        (tmp_path / "theirs" / "d=noon" / "a.csv").write_text("id\n1\n")
+        with pytest.raises(hr.SchemaMismatch, match=r"'d'.*'noon' is no time"):
+            group.read().to_arrow()
 
     def test_a_name_twice(self, store, tmp_path):
         with pytest.raises(hr.NameClash, match="'id'"):
@@ -650,6 +686,31 @@ def test_a_broken_one_hides_no_others(store, tmp_path, broken):
     broken(tmp_path / "theirs")
     assert [group.name for group in store.list_feature_groups()] == ["fine", "flights"]
     store.delete_feature_group("flights", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "hint"),
+    [
+        ({"primary_key": ["idd"]}, "'idd'", "it has id, at"),
+        ({"event_time": "at"}, "'at' is string", "schema="),
+    ],
+)
+def test_columns_that_do_not_do(store, tmp_path, options, told, hint):
+    (tmp_path / "a.csv").write_text("id,at\n1,noon\n")
+    with pytest.raises(hr.SchemaMismatch, match=told) as caught:
+        register(store, tmp_path / "a.csv", "csv", **options)
+    assert hint in caught.value.hint
+
+
+def test_a_folder_of_a_name_that_is_not_read(store, tmp_path):
+    with pytest.raises(hr.InvalidArgument, match=r"/what\?now' holds '\?'"):
+        register(store, tmp_path / "what?now", "csv")
+
+
+def test_a_location_that_is_a_path(store, tmp_path):
+    write("csv", flights(0), tmp_path / "theirs" / "a.csv")
+    group = store.register_feature_group("flights", tmp_path / "theirs", format="csv", primary_key=["id"])
+    assert group.location == str(tmp_path / "theirs")
 
 
 def test_one_folder_in_two_ways(store, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Self, get_args
 
@@ -143,7 +144,7 @@ class FeatureStore:
     def register_feature_group(
         self,
         name: str,
-        location: str,
+        location: str | os.PathLike[str],
         *,
         format: GroupFormat,  # noqa: A002
         primary_key: Sequence[str],
@@ -196,7 +197,9 @@ class FeatureStore:
         definition = msgspec.structs.replace(
             definition,
             format=format,
-            location=check_text("location", location),
+            location=check_text(
+                "location", os.fspath(location) if isinstance(location, os.PathLike) else location
+            ),
             types_ipc=None if schema is None else write_schema(check_schema(schema)),
         )
         group = FeatureGroup(self._backend, self._backend.register_group(definition))

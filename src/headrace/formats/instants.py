@@ -20,7 +20,27 @@ def times(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:  # Arrow wants a zone in all of them or in none
-        return _zoned(texts).cast(pa.timestamp("us", "UTC")).cast(kind)
+        zoned = _zoned(texts)
+    try:
+        return zoned.cast(pa.timestamp("us", "UTC")).cast(kind)
+    except pa.ArrowInvalid:
+        wrong = texts[_first_that_tells_none(zoned)].as_py()
+        raise pa.ArrowInvalid(
+            f"{wrong!r} is no time, such as 2026-01-02 03:04:05 or 2026-01-02T03:04:05Z"
+        ) from None
+
+
+def _first_that_tells_none(texts: pa.Array) -> int:
+    """Of texts that do not all tell times."""
+    start, end = 0, len(texts)
+    while end - start > 1:
+        middle = (start + end) // 2
+        try:
+            texts.slice(start, middle - start).cast(pa.timestamp("us", "UTC"))
+            start = middle
+        except pa.ArrowInvalid:
+            end = middle
+    return start
 
 
 def _zoned(texts: pa.Array) -> pa.Array:

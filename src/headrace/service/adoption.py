@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import msgspec
@@ -74,7 +75,12 @@ def _problems(definition: GroupDefinition, snapshot: Snapshot) -> Iterator[Probl
     d, schema = definition, snapshot.schema
     for name in dict.fromkeys([*d.identity, *filter(None, (d.created_time, d.tie_breaker))]):
         if name not in schema.names:
-            yield Problem(SchemaMismatch, name, f"the table has no column {name!r}")
+            yield Problem(
+                SchemaMismatch,
+                name,
+                f"the table has no column {name!r}",
+                hint=f"it has {', '.join(schema.names[:20])}",
+            )
     for field in schema:
         if not is_readable(field.type):
             yield Problem(
@@ -82,6 +88,20 @@ def _problems(definition: GroupDefinition, snapshot: Snapshot) -> Iterator[Probl
             )
         else:
             # By what a table is partitioned that is there already, it can be partitioned.
-            yield from definition_problems(
+            for problem in definition_problems(
                 msgspec.structs.replace(d, partition_by=()), field.name, field.type
-            )
+            ):
+                yield dataclasses.replace(problem, hint=_remedy(d))
+
+
+def _remedy(definition: GroupDefinition) -> str | None:
+    """How a column that others wrote comes to be of another type."""
+    if definition.format == "csv":
+        return (
+            "give it a type, such as pa.timestamp('us', 'UTC'): schema= in Python, --type in the command line"
+        )
+    if definition.external is None:
+        return None
+    if definition.external.driver == "sqlite":  # which has no times to cast to
+        return "of times, read the seconds, by query= with unixepoch(…), and event_time_unit='s'"
+    return "cast the column by query="

@@ -197,6 +197,17 @@ def test_bytes_among_texts_are_found_as_texts(store, execute, path) -> None:
         assert sorted(group.read(filter=condition).to_arrow()["id"].to_pylist()) == ids
 
 
+def test_times_that_are_texts(store, execute, path) -> None:
+    execute("CREATE TABLE t (id INTEGER, at TEXT); INSERT INTO t VALUES (1, '2026-01-02 12:00:00')")
+    with pytest.raises(hr.SchemaMismatch, match="'at' is string") as caught:
+        create(store, path, event_time="at")
+    assert "unixepoch" in caught.value.hint
+    query = "SELECT id, unixepoch(at) AS at FROM t"
+    group = create(store, path, None, query=query, event_time="at", event_time_unit="s")
+    noon = dt.datetime(2026, 1, 2, 12, tzinfo=dt.UTC)
+    assert group.read().to_arrow()["at"].to_pylist() == [noon.timestamp()]
+
+
 def test_many_rows(store, execute, path) -> None:
     execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
     execute("INSERT INTO t VALUES (?, ?)", [(i, str(i % 7)) for i in range(100_000)])

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from headrace.errors import BadData
+from headrace.formats.folder.csv_failure import Handler, failure
 from headrace.formats.folder.kind import Described, reading
 from headrace.formats.folder.quotes import check_quotes, is_broken
 from headrace.formats.instants import times
@@ -43,15 +44,18 @@ class CsvFiles:
             def opened() -> pa.NativeFile:
                 return pa.BufferReader(sample + b"\n") if _is_names_alone(sample) else _source(files, path)
 
-            with opened() as source, _reader(source, separator, {}, None) as reader:
-                found = reader.schema
-                large = _large(reader.read_next_batch()) if pa.float64() in found.types else []
+            try:
+                with opened() as source, _reader(source, separator, {}, None) as reader:
+                    found = [(field.name, field.type) for field in reader.schema]
+                    large = _large(reader.read_next_batch()) if pa.float64() in dict(found).values() else []
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                raise _failure(files, path, error, sample, {}) from None
             if large:
                 texts = dict.fromkeys(large, pa.string())
                 with opened() as source, _reader(source, separator, texts, large) as reader:
                     block = reader.read_next_batch()
                 large = [n for n in large if pc.any(_is_inexact(block[n])).as_py()]
-            fields = [(f.name, pa.string() if f.name in large else _kind(f.type)) for f in found]
+            fields = [(name, pa.string() if name in large else _kind(kind)) for name, kind in found]
             return Described(normal_schema(pa.schema(fields)))
 
     def holds(self, kind: pa.DataType) -> bool:
@@ -71,12 +75,11 @@ class CsvFiles:
     def batches(
         self, files: Files, path: str, schema: pa.Schema, types: Mapping[str, pa.DataType]
     ) -> Iterator[pa.RecordBatch]:
-        separator, sound = ",", False
+        sample, sound = _sample(files, path), False
+        if _is_names_alone(sample):
+            return
+        separator = _separator(sample)
         try:
-            sample = _sample(files, path)
-            if _is_names_alone(sample):
-                return
-            separator = _separator(sample)
             # Of the columns that are not asked for nothing is wanted but whether a quote in them is left open.
             told = {
                 name: _read_as(kind) if name in schema.names else pa.binary() for name, kind in types.items()
@@ -94,12 +97,8 @@ class CsvFiles:
                             exact.add(name)
                     yield _typed(batch.select(schema.names), schema)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            check_quotes(path, lambda: _source(files, path), separator)
-            raise BadData(
-                f"{path}: {error}",
-                hint="where later values are of another type than the first ones, register the files with a type for "
-                "the column: schema= in Python, --type in the command line",
-            ) from None
+            asked = {name: types[name] for name in schema.names}
+            raise _failure(files, path, error, sample, asked) from None
 
 
 def _source(files: Files, path: str) -> pa.NativeFile:
@@ -165,11 +164,30 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _separator(sample: bytes) -> str:
-    line = sample.decode("utf-8", "replace").lstrip("\ufeff").splitlines()[0]
     try:
-        return csv.Sniffer().sniff(line, _SEPARATORS).delimiter
+        return csv.Sniffer().sniff(_names_line(sample), _SEPARATORS).delimiter
     except csv.Error:  # of one column, there is none
         return ","
+
+
+def _names_line(sample: bytes) -> str:
+    """The first line that is not empty, as Arrow leaves out those that are."""
+    lines = sample.decode("utf-8", "replace").lstrip("\ufeff").splitlines()
+    return next(filter(None, lines), "")
+
+
+def _failure(
+    files: Files, path: str, error: Exception, sample: bytes, types: Mapping[str, pa.DataType]
+) -> BadData:
+    separator = _separator(sample)
+    check_quotes(path, lambda: _source(files, path), separator)
+    names = next(csv.reader([_names_line(sample)], delimiter=separator), [])
+
+    def opened(decoded: bool, misfit: Handler) -> pa.csv.CSVStreamingReader:
+        told = {name: _read_as(kind) if decoded else pa.binary() for name, kind in types.items()}
+        return _reader(_source(files, path), separator, told, [*told] or None, misfit)
+
+    return failure(path, error, names, _BLOCK_BYTES, opened)
 
 
 def _reader(
@@ -177,11 +195,18 @@ def _reader(
     separator: str,
     types: Mapping[str, pa.DataType],
     columns: list[str] | None,
+    misfit: Handler | None = None,
 ) -> pa.csv.CSVStreamingReader:
+    """
+    Args:
+        misfit: is told of rows of too many fields, or too few, by their numbers, for which one thread reads.
+    """
     return pa.csv.open_csv(
         source,
-        read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES),
-        parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        read_options=pa.csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=misfit is None),
+        parse_options=pa.csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=misfit
+        ),
         convert_options=pa.csv.ConvertOptions(
             column_types=types,
             include_columns=columns,

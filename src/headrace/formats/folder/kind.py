@@ -78,8 +78,8 @@ def merged(
     """The columns of all files, in the order in which they are met.
 
     Raises:
-        SchemaMismatch: a column is of types in two files that do not go together. NameClash: a file has one twice.
-        InvalidName: one has no name.
+        SchemaMismatch: a column is of types in two files that do not go together; or there is no column.
+        NameClash: a file has one twice. InvalidName: one has no name.
     """
     known: dict[str, tuple[pa.DataType, str]] = {}
     fixed = {} if given is None else {field.name: field.type for field in given}
@@ -106,4 +106,9 @@ def merged(
                     details={"column": field.name, "files": [first, path]},
                 )
             known[field.name] = together, first if together == held else path
+    if not known:
+        raise SchemaMismatch(
+            f"the files at {where} have no columns",
+            hint=f"a {kind.label} file begins with what names its columns: see whether they were written to the end",
+        )
     return pa.schema([(name, held) for name, (held, _) in known.items()])

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from headrace.errors import HeadraceError, InvalidArgument, PermissionDenied, SchemaMismatch
+from headrace.formats.instants import times
 from headrace.storage.files import Listed
 from headrace.storage.folder import Folder
 
@@ -116,7 +117,8 @@ def typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
     values: Sequence[Any] = texts
     some = [text for text in texts if text is not None]
     if kind is not None:
-        return pa.array(texts, pa.string()).cast(kind)
+        told = pa.array(texts, pa.string())
+        return times(told, kind) if pa.types.is_timestamp(kind) else told.cast(kind)
     if some and all(map(_WHOLE.fullmatch, some)):
         return pa.array([None if text is None else int(text) for text in texts], pa.int64())
     if some and all(map(_is_date, some)):
