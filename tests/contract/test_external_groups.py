@@ -186,6 +186,7 @@ class TestJoins:
         query = flights.select("id", "dep", "tailnum").join(group.select("seats"), on="tailnum")
         view = store.create_feature_view("seats", query)
         dataset = view.create_training_dataset()
+        assert [*dataset.snapshots] == ["flights@v1"]
         planes.execute("UPDATE planes SET seats = 1")
         assert sorted(filter(None, values(dataset.read(), "seats"))) == [100, 100]
         assert sorted(filter(None, values(view.training_data(), "seats"))) == [1, 1]
@@ -197,15 +198,21 @@ class TestRefused:
     def test_what_is_not_kept(self, store, planes):
         group = create(store, planes)
         assert group.history() == []
-        assert group.detail().rows is None
+        assert (group.detail().snapshot, group.detail().rows) == (-1, None)
+        assert group.read().snapshots == {}
         for refused in (
             lambda: group.read(snapshot=0),
             lambda: group.read(timestamp=hour(0)),
             lambda: group.changes(since=-1),
-            lambda: group.select("seats").as_of(timestamp=hour(0)).read(),
         ):
             with pytest.raises(hr.Unsupported, match="planes@v1"):
                 refused().to_arrow()
+        for refused in (
+            lambda: group.as_of(snapshot=0),
+            lambda: group.select("seats").as_of(timestamp=hour(0)),
+        ):
+            with pytest.raises(hr.Unsupported, match="planes@v1"):
+                refused()
 
     def test_writes(self, store, planes):
         group = create(store, planes)

@@ -46,8 +46,7 @@ def stats(
         group = group_named(fs, name)
         result = group.statistics(columns_in(column) if column else None, snapshot=snapshot)
         rows = result.to_arrow().to_pylist()
-        (at,) = result.snapshots.values()
-        when = "as it is now" if group.format == "external" else f"at snapshot {at}"
+        when = ", ".join(f"at snapshot {at}" for at in result.snapshots.values()) or "as it is now"
         title = f"{reference(group.name, group.version)} {when}"
         drawn = draw(str(plot), title, rows) if draw is not None else 0
         if target.json:

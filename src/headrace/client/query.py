@@ -16,6 +16,7 @@ from headrace.errors import InvalidArgument
 from headrace.model.definition import Group
 from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
 from headrace.model.expression import Column, Ref, condition_of
+from headrace.model.external import only_now
 from headrace.model.query import Compute, Filter, How, Join, Limit, Select, Source, Step
 from headrace.model.query import Query as QueryModel
 from headrace.model.request import PointInTime, ReadRequest
@@ -139,8 +140,15 @@ class Query:
         )
 
     def as_of(self, *, snapshot: int | None = None, timestamp: Time | None = None) -> Query:
-        """Read the tables as they were; a joined query takes a timestamp, for tables not yet pinned."""
+        """Read the tables as they were; a joined query takes a timestamp, for tables not yet pinned.
+
+        Raises:
+            Unsupported: one is in another database, which keeps no snapshots.
+        """
         time = pin("as_of", snapshot, timestamp)
+        for ref, group in self._groups.items():
+            if group.definition.external is not None:
+                raise only_now(ref)
         joined = any(isinstance(step, Join) for step in self._model.steps)
         if snapshot is not None and joined:
             raise InvalidArgument(

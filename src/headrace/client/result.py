@@ -42,7 +42,7 @@ class Result:
     @property
     def snapshots(self) -> dict[str, int]:
         """The snapshot read of each group: `{"weather@v1": 12}`."""
-        return dict(self._prepared.snapshots)
+        return {ref: snapshot for ref, snapshot in self._prepared.snapshots.items() if snapshot >= 0}
 
     def to_arrow(self) -> pa.Table:
         """All rows, in memory."""
@@ -121,7 +121,7 @@ class Result:
         return self._backend.explain(self._prepared.request)
 
     def __repr__(self) -> str:
-        pinned = ", ".join(f"{ref} at snapshot {n}" for ref, n in self._prepared.snapshots.items())
+        pinned = ", ".join(f"{ref} at snapshot {n}" for ref, n in self.snapshots.items())
         return f"Result({pinned}: {', '.join(self.schema.names)})"
 
 

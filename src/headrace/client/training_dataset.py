@@ -54,8 +54,8 @@ class TrainingDataset:
 
     @property
     def snapshots(self) -> dict[str, int]:
-        """The snapshot of each group that it was made of: `{"weather@v1": 12}`."""
-        return dict(self._definition.snapshots)
+        """The snapshot of each group that it was made of, but for those that keep none: `{"weather@v1": 12}`."""
+        return {ref: snapshot for ref, snapshot in self._definition.snapshots.items() if snapshot >= 0}
 
     @property
     def schema(self) -> pa.Schema:

@@ -11,7 +11,7 @@ class TableDetail(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a feature group's newest snapshot.
 
     Args:
-        snapshot: its number; -1 where nothing was committed yet.
+        snapshot: its number; -1 where nothing was committed yet, or the table keeps none.
         rows: None where the table's log does not tell.
         files: how many there are.
         size_bytes: of all of them.

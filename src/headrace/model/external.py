@@ -7,7 +7,7 @@ from typing import get_args
 
 import msgspec
 
-from headrace.errors import InvalidArgument
+from headrace.errors import InvalidArgument, Unsupported
 from headrace.model.choice import DriverName
 from headrace.model.text import check_text
 
@@ -34,6 +34,14 @@ class ExternalSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         """For people."""
         what = self.table if self.table is not None else "a query"
         return f"{what} in {self.driver} ({self.uri})"
+
+
+def only_now(ref: str) -> Unsupported:
+    """What whoever asks how a group was in the past is told."""
+    return Unsupported(
+        f"{ref} is in another database, and can be read only as it is now",
+        hint="a training dataset keeps what was read; or insert its rows into a feature group of Headrace",
+    )
 
 
 def check_source(source: ExternalSource) -> None:

@@ -13,6 +13,7 @@ from headrace.errors import InvalidArgument, SnapshotNotFound, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.table import Table
 from headrace.model.definition import Group, GroupDefinition
+from headrace.model.external import only_now
 from headrace.model.query import ENTITIES, Join, Query, Source, Step
 from headrace.model.types import merged_schema
 from headrace.service.adoption import check_fits
@@ -103,7 +104,7 @@ def snapshot_of(
 ) -> Snapshot | None:
     time = source.timestamp or as_of
     if not log.keeps_snapshots and (time is not None or source.since is not None):
-        raise _only_now(source)
+        raise only_now(source.group)
     if time is not None and time > now:
         raise InvalidArgument(
             f"{time.isoformat()} is in the future: no snapshot is of then", hint="leave it out for the newest"
@@ -130,17 +131,10 @@ def check_kept(query: Query, tables: dict[str, tuple[GroupDefinition, Table]]) -
         and source.group != ENTITIES
         and not tables[source.group][1].keeps_snapshots
     ):
-        raise _only_now(source)
+        raise only_now(source.group)
     for step in query.steps:
         if isinstance(step, Join):
             check_kept(step.right, tables)
-
-
-def _only_now(source: Source) -> Unsupported:
-    return Unsupported(
-        f"{source.group} is in another database, and can be read only as it is now",
-        hint="a training dataset keeps what was read; or insert its rows into a feature group of Headrace",
-    )
 
 
 def pinned_snapshot(source: Source, definition: GroupDefinition, log: Table) -> Snapshot:

@@ -106,7 +106,10 @@ class SqlReader:
     def explain(self, request: ReadRequest) -> str:
         """Which snapshots the query is of."""
         prepared = self.prepare(request)
-        told = ", ".join(f"{ref} at snapshot {n}" for ref, n in prepared.snapshots.items())
+        told = ", ".join(
+            f"{ref} at snapshot {n}" if n >= 0 else f"{ref} as it is now"
+            for ref, n in prepared.snapshots.items()
+        )
         return f"SQL over {told or 'no feature group'}\n{request.sql}"
 
     def start(self, request: ReadRequest) -> tuple[Session, Callable[[], str], int]:

@@ -138,7 +138,7 @@ def test_arrays_of_several_dimensions_are_not_made_one(store, execute) -> None:
     )
     group = create(store)
     assert group.read(filter=group["id"] < 3).to_arrow().sort_by("id")["a"].to_pylist() == [[1, 2], []]
-    with pytest.raises(hr.BadData, match="several dimensions"):
+    with pytest.raises(hr.BadData, match="'a' holds an array of several dimensions"):
         group.read().to_arrow()
 
 
@@ -293,7 +293,7 @@ class TestRefused:
             start = time.monotonic()
             with pytest.raises(hr.Unavailable, match="feature group g"):
                 create(store)
-            assert time.monotonic() - start < 20
+            assert time.monotonic() - start < 6
             assert _with_an_end(address) == f"{address}?connect_timeout=10"
             assert _with_an_end(f"{address}?sslmode=disable").endswith("&connect_timeout=10")
 

@@ -197,6 +197,30 @@ def test_bytes_among_texts_are_found_as_texts(store, execute, path) -> None:
         assert sorted(group.read(filter=condition).to_arrow()["id"].to_pylist()) == ids
 
 
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("DECIMAL(20, 2)", "12345678901234.56"),
+        ("DECIMAL(20, 2)", "123456789012345.67"),
+        ("DECIMAL(20, 2)", "-0.10"),
+        ("DECIMAL(20, 2)", "123456789012345.5"),
+        ("NUMERIC(9, 5)", "0.00001"),
+        ("DECIMAL(10)", "12"),
+        ("DECIMAL(38, 30)", "0.1"),
+    ],
+)
+def test_decimals_are_those_that_were_written(store, execute, path, declared, value) -> None:
+    execute(f"CREATE TABLE t (id INTEGER, m {declared}); INSERT INTO t VALUES (1, {value}), (2, NULL)")
+    assert create(store, path).read().to_arrow().sort_by("id")["m"].to_pylist() == [Decimal(value), None]
+
+
+@pytest.mark.parametrize("value", ["1.234", "12345678901.5", "'much'"])
+def test_no_digit_of_a_decimal_is_lost(store, execute, path, value) -> None:
+    execute(f"CREATE TABLE t (id INTEGER, m DECIMAL(10, 2)); INSERT INTO t VALUES (1, {value})")
+    with pytest.raises(hr.BadData, match="'m'"):
+        create(store, path).read().to_arrow()
+
+
 def test_times_that_are_texts(store, execute, path) -> None:
     execute("CREATE TABLE t (id INTEGER, at TEXT); INSERT INTO t VALUES (1, '2026-01-02 12:00:00')")
     with pytest.raises(hr.SchemaMismatch, match="'at' is string") as caught:

@@ -6,8 +6,10 @@ Source: the driver's types, https://arrow.apache.org/adbc/current/driver/postgre
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import struct
+import time
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
@@ -45,6 +47,10 @@ _COMPARED: dict[str, Comparison | None] = {
 _MOST_DIGITS = 38
 _ANSWER_S = 5.0
 _CONNECT_S = 10
+_LEAST_CONNECT_S = 2
+"""Which libpq makes of 1."""
+_ROUNDED_S = 1
+"""It counts whole seconds."""
 _STARTUP = 196_608  # version 3.0 of the protocol
 
 
@@ -70,10 +76,12 @@ class PostgreSQL(Database):
                 f"{self.where}: what {self.source.uri} holds is no URI of PostgreSQL",
                 hint="it is postgresql://user:password@host:port/database, with % before the codes of other signs",
             )
+        start = time.monotonic()
         try:
             connection = dbapi.connect(_with_an_end(uri))
         except Error as error:
-            if _answers(uri):
+            # One that fell silent is not waited for once more.
+            if time.monotonic() - start < _patience_s(uri) - _ROUNDED_S and _answers(uri):
                 raise Unauthenticated(
                     f"{self.where}: the database answers, and we are not let in: {told(error, uri)}",
                     hint=f"look at the user, the password and the database in the URI of {self.source.uri}",
@@ -123,7 +131,8 @@ class PostgreSQL(Database):
         if pa.types.is_list(field.type) and _element(field) in _COMPARED:
             read = pa.list_(pa.field("element", field.type.value_type))
             # The driver makes one list of those of several dimensions; of their text no array can be made.
-            refused = f"CAST({name}::text || ' has several dimensions' AS {_element(field)}[])"
+            what = self.dialect.text(f"column {field.name!r} holds an array of several dimensions: ")
+            refused = f"CAST({what} || {name}::text AS {_element(field)}[])"
             value = f"CASE WHEN array_ndims({name}) > 1 THEN {refused} ELSE {name} END"
             return ExternalColumn(field.name, read, value, None)
         return ExternalColumn(field.name, pa.string(), self.dialect.as_text(field.name), pa.string())
@@ -143,6 +152,14 @@ def _with_an_end(uri: str) -> str:
     if "connect_timeout" in parse_qs(query):
         return uri
     return f"{uri}{'&' if query else '?'}connect_timeout={_CONNECT_S}"
+
+
+def _patience_s(uri: str) -> float:
+    given = parse_qs(urlsplit(uri).query).get("connect_timeout", [str(_CONNECT_S)])[-1]
+    try:
+        return max(_LEAST_CONNECT_S, float(given)) if float(given) > 0 else math.inf
+    except ValueError:
+        return _CONNECT_S
 
 
 def _element(field: pa.Field) -> str:

@@ -191,6 +191,16 @@ class SQLite(Database):
         (row,) = cursor.fetchall()
         return {name: _common({*(kinds or "").split(",")}) for name, kinds in zip(names, row, strict=True)}
 
+    def _decimal(self, name: str) -> str:
+        """Of the decimals of which SQLite would keep the double that it has, one of the fewest digits."""
+        value, whens = self.dialect.name(name), []
+        for digits in (15, 16):
+            written = f"printf('%!.{digits}g', {value})"
+            whens.append(
+                f"WHEN typeof({value}) = 'real' AND CAST({written} AS REAL) = {value} THEN {written}"
+            )
+        return f"CASE {' '.join(whens)} ELSE {self.dialect.as_text(name)} END"
+
     @property
     def _name(self) -> str | None:
         """That of the table, without a schema, which a PRAGMA takes otherwise; None of a query."""
@@ -203,7 +213,7 @@ class SQLite(Database):
         if decimal is not None:
             digits, scale = int(decimal[1]), int(decimal[2] or 0)
             if 0 < digits <= _MOST_DIGITS and scale <= digits:
-                return ExternalColumn(name, pa.decimal128(digits, scale), self.dialect.as_text(name))
+                return ExternalColumn(name, pa.decimal128(digits, scale), self._decimal(name))
         if found == "":
             found = "BLOB" if declared == "BLOB" else "TEXT"
         kind, compared = _kind(found or declared)

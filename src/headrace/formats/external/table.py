@@ -25,8 +25,8 @@ from headrace.storage.folder import Folder
 if TYPE_CHECKING:
     from headrace.formats.external.database import Database
 
-NOW = 0
-"""The number of the only snapshot there is."""
+NOW = -1
+"""In place of a snapshot's number, of which there is none."""
 
 
 @dataclasses.dataclass(frozen=True)
