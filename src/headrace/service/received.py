@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -27,20 +27,8 @@ def received_rows(
     reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
 ) -> Iterator[pa.RecordBatch]:
     """What a client of Headrace sends, which tells at the end how many rows they were."""
-    rows, told = 0, b""
-    chunks = _chunks(reader)
-    while True:
-        with query.still():
-            chunk = next(chunks, None)
-        if chunk is None:
-            break
-        if chunk.data is not None and chunk.data.num_rows:
-            rows += chunk.data.num_rows
-            _count(chunk.data, query, record)
-            yield chunk.data
-        if chunk.app_metadata is not None:
-            told = chunk.app_metadata.to_pybytes()
-    if told != protocol.complete(rows):
+    told = yield from _rows(reader, query, record)
+    if told != protocol.complete(query.rows):
         raise Cancelled("the rows broke off before they were complete: nothing was written")
 
 
@@ -48,24 +36,30 @@ def ingested_rows(
     reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord, gone: Callable[[], bool]
 ) -> Iterator[pa.RecordBatch]:
     """What another client sends, which tells no end: that of one that breaks off looks alike, but that it has gone."""
+    yield from _rows(reader, query, record)
+    if gone():
+        raise Cancelled("the rows broke off: nothing was written")
+
+
+def _rows(
+    reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
+) -> Generator[pa.RecordBatch, None, bytes]:
+    """The batches, counted, and the last message beside them."""
+    told = b""
     chunks = _chunks(reader)
     while True:
         with query.still():
             chunk = next(chunks, None)
         if chunk is None:
-            break
+            return told
         if chunk.data is not None and chunk.data.num_rows:
-            _count(chunk.data, query, record)
+            query.rows += chunk.data.num_rows
+            record.rows = query.rows
+            # Not `nbytes`, which would follow offsets that nobody has checked yet.
+            record.received += chunk.data.get_total_buffer_size()
             yield chunk.data
-    if gone():
-        raise Cancelled("the rows broke off: nothing was written")
-
-
-def _count(batch: pa.RecordBatch, query: Query, record: CallRecord) -> None:
-    query.rows += batch.num_rows
-    record.rows = query.rows
-    # Not `nbytes`, which would follow offsets that nobody has checked yet.
-    record.received += batch.get_total_buffer_size()
+        if chunk.app_metadata is not None:
+            told = chunk.app_metadata.to_pybytes()
 
 
 def _chunks(reader: fl.MetadataRecordBatchReader) -> Iterator[fl.FlightStreamChunk]:
