@@ -131,7 +131,7 @@ def test_a_name_is_no_pattern(tmp_path):
 
 @pytest.mark.parametrize("name", ["100%25", "lake?", "la#ke", "lake[0]", "a^b", "a|b", "a\\b", "a\nb"])
 def test_a_folder_that_no_table_can_lie_in_is_refused(tmp_path, name):
-    with pytest.raises(hr.InvalidArgument, match="folder's name"):
+    with pytest.raises(hr.InvalidArgument, match="no folder of a store or a table may have in its name"):
         hr.connect(tmp_path / name)
     assert not any(tmp_path.iterdir())
 
