@@ -27,12 +27,16 @@ SLOW = "SELECT sum(a.id + b.id + c.id) AS x FROM numbers a, numbers b, numbers c
 # One expression each, within which the engine hears of nothing.
 DEAF = "SELECT " + " + ".join(f"length(sha256(repeat('x', {200_000_000 + n})))" for n in range(40)) + " AS x"
 WIDE = "SELECT a.id, b.id AS other FROM numbers a, numbers b"
+# Of whose memory the allocator keeps the greater part.
+DISTINCT = "SELECT count(DISTINCT a.id * 5000 + b.id) AS n FROM numbers a, numbers b"
 BOMBS = [
     "SELECT length(repeat('x', 2000000000)) AS x",
     "WITH a AS (SELECT repeat('x', 1000000) AS x), b AS (SELECT replace(x, 'x', repeat('y', 10000)) AS x FROM a) SELECT length(x) AS n FROM b",
     "WITH a AS (SELECT repeat('x', 100000000) AS x), b AS (SELECT x || x || x || x || x || x || x || x || x || x AS x FROM a) SELECT length(x || x) AS n FROM b",
     "SELECT length(string_agg(repeat('x', 1000000), '')) AS n FROM numbers",
     "SELECT list(repeat('x', 1000000)) AS x FROM numbers",
+    "SELECT format('{:>1000000000}', id) AS x FROM numbers",
+    "SELECT a.id, list(b.id) OVER () AS x FROM numbers a, numbers b",
 ]
 
 
@@ -156,6 +160,15 @@ class TestMemory:
             for process in served.workers():
                 process.kill()
                 process.wait()
+
+    def test_what_one_query_leaves_is_not_taken_from_the_next(self, serve: Callable[..., Served]) -> None:
+        served = serve()
+        assert count(served.store) == 5_000
+        (first,) = served.workers()
+        assert served.store.sql(DISTINCT).to_arrow().to_pydict() == {"n": [25_000_000]}
+        wait_for(lambda: not first.is_running())
+        wait_for(lambda: len(served.workers()) == 1)  # before anybody asks
+        assert count(served.store) == 5_000
 
     def test_each_instance_has_memory_of_its_own(self, tmp_path: Path) -> None:
         engine = Engine(memory_limit="100MB", threads=1, spill=tmp_path, spill_limit=1 << 20, instances=2)

@@ -39,12 +39,17 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of it; `files` are those of the tables that were read."""
+    """What became of it; `files` are those of the tables that were read.
+
+    Args:
+        spent: the worker still holds so much that another query would have less than it may.
+    """
 
     prepared: Prepared | None = None
     parameters: tuple[str, ...] = ()
     text: str = ""
     files: int = 0
+    spent: bool = False
     error: ErrorBody | None = None
 
 

@@ -75,11 +75,20 @@ class Workers:
         finally:
             with self._changed:
                 self._busy.discard(worker)
-                if worker.is_well and not self._closed and len(self._idle) < self._kept:
-                    self._idle.append(worker)
+                if worker.is_well:
+                    self._keep(worker)
                 else:
                     worker.end()
+                    if worker.is_spent and len(self._idle) + len(self._busy) + self._starting < self._kept:
+                        self._starting += 1
+                        threading.Thread(target=self._replace, daemon=True).start()
                 self._changed.notify()
+
+    def _keep(self, worker: WorkerProcess) -> None:
+        if not self._closed and len(self._idle) < self._kept:
+            self._idle.append(worker)
+        else:
+            worker.end()
 
     def _taken(self, check: Callable[[], None]) -> WorkerProcess:
         deadline = time.monotonic() + _PATIENCE_S
@@ -101,17 +110,27 @@ class Workers:
                     raise Busy("all processes for queries in SQL are taken", retry_after=1.0)
                 self._changed.wait(0.1)
                 check()
+        with self._started() as worker:
+            self._busy.add(worker)
+        return worker
+
+    def _replace(self) -> None:
+        """So that the next who asks need not wait for a process."""
+        with contextlib.suppress(HeadraceError), self._started() as worker:
+            self._keep(worker)
+
+    @contextlib.contextmanager
+    def _started(self) -> Iterator[WorkerProcess]:
+        """A new worker, whose start was counted before; within, nobody else takes or gives one."""
+        worker = None
         try:
             worker = WorkerProcess(self._config)
-        except BaseException:
+        finally:
             with self._changed:
                 self._starting -= 1
                 self._changed.notify()
-            raise
-        with self._changed:
-            self._starting -= 1
-            self._busy.add(worker)
-        return worker
+                if worker is not None:
+                    yield worker
 
     def _evict(self) -> None:
         """End the query whose rows nobody has taken for longest."""
@@ -155,6 +174,8 @@ class WorkerProcess:
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
         self._working = False
+        self.is_spent = False
+        """It holds so much that another query would have less than it may."""
         self.still_since: float | None = None
         with theirs:
             command = [
@@ -187,7 +208,7 @@ class WorkerProcess:
     @property
     def is_well(self) -> bool:
         """Whether it can be asked for more."""
-        return self._process.poll() is None and not self._working
+        return self._process.poll() is None and not self._working and not self.is_spent
 
     def ask(self, asked: Ask, gone: Callable[[], bool]) -> Told:
         """What it answers.
@@ -269,7 +290,7 @@ class WorkerProcess:
         if told is None:
             raise self._fate()
         with self._lock:
-            self._working = self._ending is not None
+            self._working, self.is_spent = self._ending is not None, told.spent
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None

@@ -27,7 +27,8 @@ from headrace.service.worker.channel import Ask, Channel, Stop, Told
 _MESSAGES: msgspec.json.Decoder[Ask | Stop] = msgspec.json.Decoder(Ask | Stop)
 _HEADROOM = 512 << 20
 """Bytes beside what a query may hold: for what DuckDB takes and does not count, and for rows on their way."""
-
+_KEPT_SHARE = 4
+"""Of the memory of a query, which the allocators may keep after it: much of that they use again."""
 _NICE = 5
 """What users write in SQL, which may take any time, leaves processors to what the service plans itself."""
 
@@ -35,12 +36,18 @@ _log = logging.getLogger("headrace.worker")
 
 
 class Worker:
-    """Answers its service until that goes."""
+    """Answers its service until that goes.
 
-    def __init__(self, store: Store, channel: Channel, rows: int) -> None:
+    Args:
+        rows: the pipe for rows.
+        keeps: bytes that it may hold between queries; None is unlimited.
+    """
+
+    def __init__(self, store: Store, channel: Channel, rows: int, keeps: int | None) -> None:
         self._store = store
         self._channel = channel
         self._rows = rows
+        self._keeps = keeps
         self._asked: queue.SimpleQueue[Ask] = queue.SimpleQueue()
         self._stop: Callable[[], None] | None = None
         self._stopped = False
@@ -59,7 +66,8 @@ class Worker:
             except Exception as error:
                 _log.exception("a query failed")
                 told = Told(error=_body(InternalError(f"{type(error).__name__}: {error}")))
-            self._channel.send(told)
+            spent = self._keeps is not None and _held() > self._keeps
+            self._channel.send(msgspec.structs.replace(told, spent=spent))
 
     def _listen(self) -> None:
         """Hears what is said while something is done."""
@@ -123,13 +131,20 @@ def _body(error: HeadraceError) -> ErrorBody:
     return ErrorBody(error.code, error.message, error.hint, error.details)
 
 
-def _bound_memory(limit: int) -> None:
-    """Beyond it, taking memory fails in this process alone."""
-    held = re.search(r"VmData:\s*([0-9]+) kB", Path("/proc/self/status").read_text())
-    if held is not None:
-        bound = int(held[1]) * 1024 + limit + _HEADROOM
-        resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
+def _held() -> int:
+    """Bytes of memory that this process has taken; 0 where the system does not tell."""
+    told = re.search(r"VmData:\s*([0-9]+) kB", Path("/proc/self/status").read_text())
+    return 0 if told is None else int(told[1]) * 1024
+
+
+def _bound_memory(limit: int) -> int:
+    """Beyond it, taking memory fails in this process alone. Gives how much may be held between queries, so that the
+    next has its limit.
+    """
+    base = _held() + _HEADROOM
+    resource.setrlimit(resource.RLIMIT_DATA, (base + limit, base + limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return base + limit // _KEPT_SHARE
 
 
 def main() -> None:
@@ -145,11 +160,12 @@ def main() -> None:
     except HeadraceError as error:
         _log.error("a process for queries in SQL cannot open the store: %s", error)
         return
+    keeps: int | None = None
     if config.memory_limit is not None and sys.platform == "linux":
-        _bound_memory(parse_size(config.memory_limit))
+        keeps = _bound_memory(parse_size(config.memory_limit))
     with contextlib.suppress(ConnectionError):  # the service has gone
         channel.send(Told())
-        Worker(store, channel, rows).serve()
+        Worker(store, channel, rows, keeps).serve()
 
 
 if __name__ == "__main__":
