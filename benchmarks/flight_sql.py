@@ -16,7 +16,7 @@ from benchmarks.tpch import tpch_lake
 from benchmarks.workload import Case, Goal, Workload
 
 _SIZES = {"full": 1.0, "small": 0.1, "smoke": 0.01}
-_SYSTEMS = ("read", "sql", "Flight SQL")
+_SYSTEMS = ("read()", "sql()", "Flight SQL")
 _NARROW = ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber")
 _ORDER = 4_000
 
@@ -73,8 +73,8 @@ class Driver(Rows):
 def _cases(scale: float, columns: tuple[str, ...], order: int | None) -> list[Case]:
     root = tpch_lake(scale, "lineitem")
     return [
-        Case("read", Headrace(Served(root), Read(columns, order))),
-        Case("sql", Headrace(Served(root), Sql(columns, order))),
+        Case("read()", Headrace(Served(root), Read(columns, order))),
+        Case("sql()", Headrace(Served(root), Sql(columns, order))),
         Case("Flight SQL", Driver(columns, order, root)),
     ]
 
@@ -87,12 +87,12 @@ def _workload(name: str, about: str, columns: tuple[str, ...] = (), order: int |
         unit="scale factor",
         systems=_SYSTEMS,
         goals=(
-            Goal("Flight SQL", 1.3, way="ratio", against="sql"),
-            Goal("Flight SQL", 1.3, way="ratio", against="read"),
+            Goal("Flight SQL", 1.3, way="ratio", against="sql()"),
+            Goal("Flight SQL", 1.3, way="ratio", against="read()"),
         ),
         runs=15,
         cases=lambda scale: _cases(scale, columns, order),
-        baseline="sql",
+        baseline="sql()",
     )
 
 

@@ -27,8 +27,8 @@ SERVED = {
     "ADBC",
     "external group",
     "three formats",
-    "read",
-    "sql",
+    "read()",
+    "sql()",
     "Flight SQL",
 }
 SHARES = [
