@@ -228,10 +228,11 @@ class Reader:
 
     def is_small(self, prepared: Prepared) -> bool:
         """Whether the index has found the few rows that it asks for, so that no engine need look for them."""
-        plan = self._planned(prepared.request).plan
+        planned = self._planned(prepared.request)
+        plan = planned.plan
         if plan.spine or plan.lookups or plan.feed or plan.parts:
             return False
-        return self._planned(prepared.request).found(0) is not None
+        return planned.found(0) is not None
 
     def check_kept(self, request: ReadRequest) -> None:
         """Raises Unsupported if what a prepared read was of is kept nowhere."""

@@ -145,13 +145,7 @@ def read(name: str, body: bytes) -> Any:
 def _check_text(message: Any) -> None:
     """Raises ValueError if a text in it is none: the library gives its bytes then."""
     for field, value in message.ListFields():
-        for one in (
-            [value]
-            if isinstance(value, str | bytes | Message)
-            else list(value or ())
-            if field.is_repeated
-            else []
-        ):
+        for one in value if field.is_repeated else [value]:
             if isinstance(one, Message):
                 _check_text(one)
             elif field.type == field.TYPE_STRING and isinstance(one, bytes):
