@@ -117,13 +117,13 @@ class Service:
         turns, small = (Admission(running, _WAITING_EACH * running, _PATIENCE_S) for _ in range(2))
         self._queries = Queries(turns, small, limits)
         self._renewal = Renewal(PemFiles(tls or TLS(None), self._access.client_ca))
-        workers = Workers(each, _WORKERS_EACH * running, running)
+        self._workers = Workers(each, _WORKERS_EACH * running, running)
         self._entrances: list[Entrance] = []
         with contextlib.ExitStack() as parts:
             audit = None if audit_log is None else AuditLog(audit_log)
             if audit is not None:
                 parts.callback(audit.close)
-            self._store = Store(config, turns=running, limits=limits, workers=workers)
+            self._store = Store(config, turns=running, limits=limits, workers=self._workers)
             parts.callback(self._store.close)
             self._door = Door(self._access, _takers(self._access, self._store.registry))
             check = (lambda: None) if audit is None else audit.check
@@ -153,6 +153,10 @@ class Service:
     def http(self) -> str | None:
         """The address of the pages, with the port that was found for port 0."""
         return None if self._http is None else self._http.listening
+
+    def expect_sql(self) -> None:
+        """Load what users' SQL needs, meanwhile, so that the first query does not wait for it."""
+        self._workers.load()
 
     def drain(self, patience: float) -> int:
         """Take no new queries, and wait so many seconds for those under way; gives how many were stopped then."""

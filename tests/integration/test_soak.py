@@ -31,7 +31,7 @@ PROCESS_MB = 400
 def memory(service: psutil.Process) -> tuple[int, int]:
     """Megabytes of a service and its workers, and how many these are."""
     held = workers = 0
-    for process in (service, *service.children()):
+    for process in (service, *service.children(recursive=True)):
         try:
             held += process.memory_full_info().uss
             workers += process.pid != service.pid

@@ -24,6 +24,7 @@ from headrace.service.limits import Limits, parse_size
 from headrace.wiring import Service
 
 SLOW = "SELECT sum(a.id + b.id + c.id) AS x FROM numbers a, numbers b, numbers c WHERE a.id * b.id % 7 = c.id % 5"
+PARENT = "headrace.service.worker.parent"
 # One expression each, within which the engine hears of nothing.
 DEAF = "SELECT " + " + ".join(f"length(sha256(repeat('x', {200_000_000 + n})))" for n in range(40)) + " AS x"
 WIDE = "SELECT a.id, b.id AS other FROM numbers a, numbers b"
@@ -55,10 +56,10 @@ class Served:
 
     def workers(self) -> list[psutil.Process]:
         found = []
-        for process in psutil.Process().children():
+        for parent in psutil.Process().children():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-                if "headrace.service.worker.process" in process.cmdline():
-                    found.append(process)
+                if PARENT in parent.cmdline():
+                    found += parent.children()
         return found
 
 
@@ -167,8 +168,18 @@ class TestMemory:
         (first,) = served.workers()
         assert served.store.sql(DISTINCT).to_arrow().to_pydict() == {"n": [25_000_000]}
         wait_for(lambda: not first.is_running())
-        wait_for(lambda: len(served.workers()) == 1)  # before anybody asks
         assert count(served.store) == 5_000
+
+    def test_their_parent_may_end(self, serve: Callable[..., Served]) -> None:
+        """They end with it, and it is started anew."""
+        served = serve()
+        for _ in range(3):
+            assert count(served.store) == 5_000
+            asked = Asked(lambda: served.store.sql(SLOW).to_arrow())
+            wait_for(lambda: at_work(served))
+            (parent,) = (p for p in psutil.Process().children() if PARENT in p.cmdline())
+            parent.kill()
+            assert isinstance(asked.wait(10).error, hr.InternalError)
 
     def test_each_instance_has_memory_of_its_own(self, tmp_path: Path) -> None:
         engine = Engine(memory_limit="100MB", threads=1, spill=tmp_path, spill_limit=1 << 20, instances=2)
@@ -240,8 +251,8 @@ class TestStopping:
         url = service.stdout.readline().split()[3].decode()
         with hr.connect(url, timeout=60) as store:
             store.sql("SELECT 1 AS x").to_arrow()
-            workers = psutil.Process(service.pid).children()
-            assert workers
+            workers = psutil.Process(service.pid).children(recursive=True)
+            assert len(workers) >= 2
             os.kill(service.pid, signal.SIGKILL)
             service.wait()
         assert not psutil.wait_procs(workers, 10)[1]

@@ -187,6 +187,7 @@ def serve(
         if service.http is not None:
             print_text(f"watched at {service.http}/ready and {service.http}/metrics")
         sys.stdout.flush()
+    service.expect_sql()
     while os.read(signals, 1)[0] in _RENEWING:
         service.renew()
     threading.Thread(target=_end_at_once, args=(signals,), daemon=True).start()

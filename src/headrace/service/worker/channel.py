@@ -83,7 +83,7 @@ class Channel:
 
     def is_ready(self, seconds: float) -> bool:
         """Whether `receive` need not wait, or not for longer than these seconds."""
-        return bool(select.select([self._connection], [], [], seconds)[0])
+        return is_readable(self._connection.fileno(), seconds)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -112,3 +112,10 @@ class Channel:
                 return None
             have += count
         return bytes(held)
+
+
+def is_readable(file: int, seconds: float) -> bool:
+    """Whether reading need not wait, or not for longer than these seconds; whatever number the file has."""
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -26,18 +22,20 @@ from headrace.errors import (
     Unavailable,
 )
 from headrace.service.worker.channel import Ask, Channel, Stop, Told
+from headrace.service.worker.nursery import Nursery
 
 _TOLD: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 _START_S = 60.0
 _ASK_S = 30.0
 """For what gives no rows."""
 _LOOK_S = 0.1
+_ENDED_S = 5.0
 _GRACE_S = 0.6
 """After which what does not stop is ended."""
 _PATIENCE_S = 30.0
 _EVICTED_S = 5.0
 """Who takes no rows for so long gives way to who waits."""
-_OUT_OF_MEMORY = (signal.SIGKILL, signal.SIGABRT)
+_OUT_OF_MEMORY = (-signal.SIGKILL, -signal.SIGABRT)
 
 
 class Workers:
@@ -53,11 +51,16 @@ class Workers:
         self._config = config
         self._most = most
         self._kept = kept
+        self._nursery = Nursery()
         self._idle: list[WorkerProcess] = []
         self._busy: set[WorkerProcess] = set()
         self._starting = 0
         self._closed = False
         self._changed = threading.Condition()
+
+    def load(self) -> None:
+        """Load what workers need, meanwhile, so that the first who asks need not wait for that."""
+        self._nursery.load()
 
     @contextlib.contextmanager
     def one(self, check: Callable[[], None]) -> Iterator[WorkerProcess]:
@@ -75,20 +78,11 @@ class Workers:
         finally:
             with self._changed:
                 self._busy.discard(worker)
-                if worker.is_well:
-                    self._keep(worker)
+                if worker.is_well and not self._closed and len(self._idle) < self._kept:
+                    self._idle.append(worker)
                 else:
                     worker.end()
-                    if worker.is_spent and len(self._idle) + len(self._busy) + self._starting < self._kept:
-                        self._starting += 1
-                        threading.Thread(target=self._replace, daemon=True).start()
                 self._changed.notify()
-
-    def _keep(self, worker: WorkerProcess) -> None:
-        if not self._closed and len(self._idle) < self._kept:
-            self._idle.append(worker)
-        else:
-            worker.end()
 
     def _taken(self, check: Callable[[], None]) -> WorkerProcess:
         deadline = time.monotonic() + _PATIENCE_S
@@ -110,27 +104,17 @@ class Workers:
                     raise Busy("all processes for queries in SQL are taken", retry_after=1.0)
                 self._changed.wait(0.1)
                 check()
-        with self._started() as worker:
-            self._busy.add(worker)
-        return worker
-
-    def _replace(self) -> None:
-        """So that the next who asks need not wait for a process."""
-        with contextlib.suppress(HeadraceError), self._started() as worker:
-            self._keep(worker)
-
-    @contextlib.contextmanager
-    def _started(self) -> Iterator[WorkerProcess]:
-        """A new worker, whose start was counted before; within, nobody else takes or gives one."""
-        worker = None
         try:
-            worker = WorkerProcess(self._config)
-        finally:
+            worker = WorkerProcess(self._nursery, self._config)
+        except BaseException:
             with self._changed:
                 self._starting -= 1
                 self._changed.notify()
-                if worker is not None:
-                    yield worker
+            raise
+        with self._changed:
+            self._starting -= 1
+            self._busy.add(worker)
+        return worker
 
     def _evict(self) -> None:
         """End the query whose rows nobody has taken for longest."""
@@ -157,6 +141,7 @@ class Workers:
                 worker.end()
             self._idle.clear()
             self._changed.notify_all()
+        self._nursery.close()
 
 
 class WorkerProcess:
@@ -166,10 +151,9 @@ class WorkerProcess:
         Unavailable: it does not start.
     """
 
-    def __init__(self, config: StoreConfig) -> None:
-        ours, theirs = socket.socketpair()
-        read, write = os.pipe()
-        self._channel = Channel(ours)
+    def __init__(self, nursery: Nursery, config: StoreConfig) -> None:
+        self._child = nursery.child()
+        self._channel = Channel(self._child.control)
         self._ending: HeadraceError | None = None
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
@@ -177,23 +161,6 @@ class WorkerProcess:
         self.is_spent = False
         """It holds so much that another query would have less than it may."""
         self.still_since: float | None = None
-        with theirs:
-            command = [
-                sys.executable,
-                "-m",
-                "headrace.service.worker.process",
-                str(theirs.fileno()),
-                str(write),
-            ]
-            self._process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno(), write],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        os.close(write)
-        self._rows = os.fdopen(read, "rb")
         try:
             self._channel.send_config(config)
             ready = self._channel.receive(_TOLD) if self._channel.is_ready(_START_S) else None
@@ -208,7 +175,8 @@ class WorkerProcess:
     @property
     def is_well(self) -> bool:
         """Whether it can be asked for more."""
-        return self._process.poll() is None and not self._working and not self.is_spent
+        # It says nothing unasked, unless that it is gone.
+        return not self._working and not self.is_spent and not self._channel.is_ready(0)
 
     def ask(self, asked: Ask, gone: Callable[[], bool]) -> Told:
         """What it answers.
@@ -264,17 +232,17 @@ class WorkerProcess:
 
     def end(self) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.wait()
+        self._child.kill()
+        self._child.wait(_START_S)
         self._channel.close()
         with contextlib.suppress(OSError):
-            self._rows.close()
+            self._child.rows.close()
 
     def _end(self, why: HeadraceError) -> None:
         with self._lock:
             if self._working and self._ending is None:
                 self._ending = why
-                self._process.kill()
+                self._child.kill()
 
     def _begin(self, asked: Ask) -> None:
         with self._lock:
@@ -300,7 +268,7 @@ class WorkerProcess:
 
     def _opened(self) -> pa.RecordBatchReader:
         try:
-            return pa.ipc.open_stream(pa.PythonFile(self._rows, "r"))
+            return pa.ipc.open_stream(pa.PythonFile(self._child.rows, "r"))
         except (pa.ArrowException, OSError):
             raise self._fate() from None
 
@@ -320,13 +288,13 @@ class WorkerProcess:
 
     def _fate(self) -> HeadraceError:
         """Why it has gone."""
-        status = self._process.wait()
+        status = self._child.wait(_ENDED_S)
         if self._ending is not None:
             return self._ending
-        if -status in _OUT_OF_MEMORY:
+        if status in _OUT_OF_MEMORY:
             return LimitExceeded(
                 "the process of the query was ended: it took more memory than it may have",
                 hint="ask for less at once, or have the service allow more by --query-memory",
             )
-        told = signal.Signals(-status).name if status < 0 else f"status {status}"
+        told = f"status {status}" if status is None or status >= 0 else signal.Signals(-status).name
         return InternalError(f"the process of the query ended by itself ({told}); no other query was touched")

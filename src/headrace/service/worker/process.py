@@ -29,9 +29,6 @@ _HEADROOM = 512 << 20
 """Bytes beside what a query may hold: for what DuckDB takes and does not count, and for rows on their way."""
 _KEPT_SHARE = 4
 """Of the memory of a query, which the allocators may keep after it: much of that they use again."""
-_NICE = 5
-"""What users write in SQL, which may take any time, leaves processors to what the service plans itself."""
-
 _log = logging.getLogger("headrace.worker")
 
 
@@ -147,9 +144,13 @@ def _bound_memory(limit: int) -> int:
     return base + limit // _KEPT_SHARE
 
 
-def main() -> None:
-    os.nice(_NICE)
-    control, rows = (int(number) for number in sys.argv[1:])
+def work(control: int, rows: int) -> None:
+    """Be a worker until the service goes.
+
+    Args:
+        control: the socket for messages.
+        rows: the pipe for rows.
+    """
     channel = Channel(socket.socket(fileno=control))
     config = channel.receive_config()
     if config is None:
@@ -166,7 +167,3 @@ def main() -> None:
     with contextlib.suppress(ConnectionError):  # the service has gone
         channel.send(Told())
         Worker(store, channel, rows, keeps).serve()
-
-
-if __name__ == "__main__":
-    main()
