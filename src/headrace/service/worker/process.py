@@ -58,6 +58,8 @@ class Worker:
                 told = self._done(asked)
             except HeadraceError as error:
                 told = Told(error=_body(error))
+            except BrokenPipeError:
+                return  # the service has gone
             except MemoryError:
                 told = Told(error=_body(LimitExceeded("the query needs more memory than it may have")))
             except Exception as error:
