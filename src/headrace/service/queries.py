@@ -7,10 +7,12 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 
 from headrace.errors import Busy, Cancelled, HeadraceError, LimitExceeded, NotFound
 from headrace.protocol import QueryInfo, QueryState
 from headrace.service.admission import Admission, Turn
+from headrace.service.lanes import Lanes
 from headrace.service.limits import UNLIMITED, Limits
 
 
@@ -27,6 +29,7 @@ class Queries:
         self._admission = admission
         self._small = small
         self.limits = limits
+        self.lanes = Lanes()
         self._known: dict[str, Query] = {}
         self._number = 0
         self._lock = threading.Lock()
@@ -95,7 +98,7 @@ class Queries:
         with self._lock:
             self.check_open()
             self._number += 1
-            query = Query(self, str(self._number), user, project, kind, gone, ticket)
+            query = Query(self, str(self._number), user, project, kind, gone, ticket, small)
             self._known[query.id] = query
         try:
             admission = self._small if small else self._admission
@@ -155,10 +158,12 @@ class Query:
         kind: str,
         gone: Callable[[], bool],
         ticket: bytes,
+        small: bool,
     ) -> None:
         self._queries = queries
         self._gone = gone
         self._kind = kind
+        self._small = small
         self._started = dt.datetime.now(dt.UTC)
         self._cancelled: HeadraceError | None = None
         self._stop: Callable[[], None] = lambda: None
@@ -174,6 +179,11 @@ class Query:
         """What is to be called, from another thread, if somebody stops the query."""
         self._stop = stop
         self.check()
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Within, rows are made. A look-up goes ahead of what takes long, which waits until it may."""
+        lanes = self._queries.lanes
+        return lanes.short() if self._small else lanes.one(self.check)
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:

@@ -49,7 +49,7 @@ from headrace.service.running import Running
 from headrace.service.scanning import Scanner
 
 _MOST_SCANS_AT_ONCE = 4
-_KEPT_PLANS = 16
+_KEPT_PLANS = 128
 
 
 class Reader:

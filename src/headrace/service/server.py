@@ -156,7 +156,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             else:
                 request = decode(descriptor.command, ReadRequest)
                 record.names = names_in("prepare", request)
-                prepared = project.prepare(request, context.is_cancelled)
+                with self._queries.lanes.short():
+                    prepared = project.prepare(request, context.is_cancelled)
                 brings_rows = prepared.request.spine_schema is not None
                 endpoints = [] if brings_rows else self._endpoints(bearer, project, prepared)
                 schema, told = read_schema(prepared.schema_ipc), protocol.encode(prepared)
@@ -395,6 +396,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     with (
                         making,
                         self._watch.over(query.is_unwanted, running.cancel),
+                        query.computing(),
                     ):
                         batch = next(batches, None)
                     if batch is None:
