@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config import TLS, given_tls, given_uri, shown, store_config
+from headrace.config import given_uri, shown, store_config
 from headrace.errors import InvalidArgument
-from headrace.hopsfs import storage_options
 
 
 @pytest.mark.parametrize(
@@ -67,32 +66,6 @@ def test_a_uri_without_its_two_slashes_is_no_folder(
     assert store_config(f"./{target.replace(':/', '-')}").is_local
 
 
-SECRET = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\n-----END PRIVATE KEY-----\n"
-
-
-class Odd:
-    def __fspath__(self) -> bytes:
-        return b"/pems"
-
-
-@pytest.mark.parametrize("given", [5, b"/pems", Odd(), SECRET, Path(SECRET), SECRET.encode(), [SECRET]])
-@pytest.mark.parametrize("name", ["ca", "cert", "key", "folder"])
-def test_certificates_are_paths(name: str, given: object) -> None:
-    """A key that is given by its text is not shown."""
-    given_all = {"ca": "a", "cert": "c", "key": "k", name: given}
-    with pytest.raises(InvalidArgument) as caught:
-        TLS.from_dir(given) if name == "folder" else TLS(**given_all)  # type: ignore[arg-type]
-    assert name in caught.value.message
-    assert "MIGH" not in repr(caught.value.message) + repr(caught.value.details)
-
-
-@pytest.mark.parametrize("given", [False, (), ("a", "b", SECRET), {"key": SECRET}, SECRET])
-def test_what_is_no_certificates_is_not_shown(given: object) -> None:
-    with pytest.raises(InvalidArgument, match=r"tls= is of type") as caught:
-        given_tls(given)
-    assert "MIGH" not in caught.value.message
-
-
 @pytest.mark.parametrize(
     ("target", "told"),
     [
@@ -119,27 +92,6 @@ def test_a_store_without_a_name(target: str, tmp_path: Path, monkeypatch: pytest
     with pytest.raises(InvalidArgument, match=r"the store has no name"):
         store_config(target)
     assert not any(tmp_path.iterdir())
-
-
-def test_a_folder_of_certificates() -> None:
-    found = TLS.from_dir("pems", server_name="nn", verify="chain")
-    assert found == TLS(
-        Path("pems/ca_chain.pem"),
-        Path("pems/client_cert.pem"),
-        Path("pems/client_key.pem"),
-        server_name="nn",
-        verify="chain",
-    )
-    with pytest.raises(InvalidArgument, match="verify='no'"):
-        TLS.from_dir("pems", verify="no")  # type: ignore[arg-type]
-
-
-def test_a_folder_is_no_certificates() -> None:
-    with (
-        pytest.raises(InvalidArgument, match=r"tls= is of type str"),
-        storage_options("hopsfs://nn:8020", tls="/pems"),  # type: ignore[arg-type]
-    ):
-        pass
 
 
 def test_what_the_library_logs_stays_its_own(tmp_path: Path) -> None:

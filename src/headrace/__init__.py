@@ -16,9 +16,9 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from headrace.config import TLS as TLS
 from headrace.errors import *  # noqa: F403
 from headrace.errors import __all__ as _errors
+from headrace.tls import TLS as TLS
 
 if TYPE_CHECKING:
     from headrace.client.feature_group import FeatureGroup as FeatureGroup

@@ -7,9 +7,10 @@ import os
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
 from headrace.client.store import FeatureStore
-from headrace.config import TLS, given_tls, quiet_libraries, store_config
+from headrace.config import quiet_libraries, store_config
 from headrace.errors import InvalidArgument
 from headrace.model.name import check_name
+from headrace.tls import TLS, given_tls
 
 
 def connect(

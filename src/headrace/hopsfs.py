@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from headrace.config import TLS, given_tls, hadoop_conf_dir, pems
+from headrace.config import hadoop_conf_dir, pems
 from headrace.errors import InvalidArgument
 from headrace.storage.hadoop import SCHEMES, cluster
+from headrace.tls import TLS, given_tls
 
 
 @contextlib.contextmanager

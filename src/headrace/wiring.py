@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from headrace.client.address import SCHEMES
-from headrace.config import TLS, StoreConfig
+from headrace.config import StoreConfig
 from headrace.errors import InvalidArgument, MissingDependency, Unavailable
 from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
@@ -33,6 +33,7 @@ from headrace.service.server import Server
 from headrace.service.spans import trace
 from headrace.service.store import Store
 from headrace.service.worker.pool import Workers
+from headrace.tls import TLS
 
 if TYPE_CHECKING:
     from headrace.service.http import HttpServer

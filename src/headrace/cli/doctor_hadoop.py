@@ -11,8 +11,9 @@ import typer
 
 from headrace.cli.checks import conclude
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
-from headrace.config import TLS, hadoop_conf_dir, hadoop_user, pems
+from headrace.config import hadoop_conf_dir, hadoop_user, pems
 from headrace.errors import InvalidArgument, MissingDependency
+from headrace.tls import TLS
 
 _Conf = Annotated[
     Path | None, typer.Option(help="Folder with core-site.xml and hdfs-site.xml; by default HADOOP_CONF_DIR.")

@@ -15,8 +15,9 @@ import typer
 from headrace.cli.log_lines import LogFormat, log_on_stderr
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
-from headrace.config import TLS, store_config
+from headrace.config import store_config
 from headrace.service.issuer import USUAL_ALGORITHMS, Issuer
+from headrace.tls import TLS
 
 if TYPE_CHECKING:
     from headrace.service.door import Access

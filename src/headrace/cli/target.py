@@ -13,7 +13,6 @@ import typer
 from headrace.config import (
     REGISTRY_VARIABLE,
     STORE_VARIABLE,
-    TLS,
     TOKEN_VARIABLE,
     default_store,
     find_store,
@@ -21,6 +20,7 @@ from headrace.config import (
     pems,
 )
 from headrace.errors import InvalidArgument
+from headrace.tls import TLS
 
 if TYPE_CHECKING:
     from headrace.client.store import FeatureStore

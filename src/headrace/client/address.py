@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import pyarrow.flight as fl
 
-from headrace.config import TLS
 from headrace.errors import HeadraceError, InvalidArgument, TLSError, Unauthenticated, Unavailable
 from headrace.model.address import is_of_this_machine, is_secure
 from headrace.model.text import check_text
+from headrace.tls import TLS
 
 SCHEMES = ("grpc", "grpc+tcp", "grpc+tls", "grpc+unix")
 _HINT = "see whether headrace serve runs there, and listens at this address"

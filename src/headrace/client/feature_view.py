@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from headrace.backend import Backend
 from headrace.client.declaring import check_version, maybe_version
 from headrace.client.feature_group import FeatureGroup
 from headrace.client.frame import Frame, to_spine
@@ -22,7 +23,6 @@ from headrace.model.query import groups_of
 from headrace.model.request import PointInTime, ReadRequest
 from headrace.model.text import check_text
 from headrace.model.write_key import passing_key
-from headrace.protocol import Backend
 
 
 class FeatureView:

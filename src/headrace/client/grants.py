@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.backend import Backend
 from headrace.errors import InvalidArgument
 from headrace.model.right import Grant, Role, check_grant, check_user
-from headrace.protocol import Backend
 
 
 class Grants:

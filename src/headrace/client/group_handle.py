@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.errors import UnknownColumn
 from headrace.model.definition import Group
 from headrace.model.duration import UNLIMITED
 from headrace.model.expression import Column, Ref
-from headrace.protocol import Backend
 
 
 class GroupHandle:

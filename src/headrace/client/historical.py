@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.client.frame import Frame, to_table
 from headrace.client.options import EngineName, point_in_time
 from headrace.client.result import Result, prepare
@@ -18,7 +19,6 @@ from headrace.model.name import parse_reference
 from headrace.model.query import ENTITIES, Join, Query, Select, Source
 from headrace.model.request import ReadRequest
 from headrace.model.text import check_text
-from headrace.protocol import Backend
 
 ENTITY_TIME = "event_timestamp"
 _HINT = 'such as ["weather:temp", "plane_legs@v2:arr_delay"]'

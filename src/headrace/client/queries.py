@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.backend import Backend
 from headrace.model.text import check_text
-from headrace.protocol import Backend, QueryInfo
+from headrace.protocol import QueryInfo
 
 
 class Queries:

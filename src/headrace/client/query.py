@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.client.formula import parse_formula
 from headrace.client.options import known_at_options
 from headrace.client.result import Result, prepare
@@ -23,7 +24,6 @@ from headrace.model.request import PointInTime, ReadRequest
 from headrace.model.resolve import resolve
 from headrace.model.resolved import unknown_column
 from headrace.model.text import check_text
-from headrace.protocol import Backend
 
 if TYPE_CHECKING:
     from headrace.client.feature_group import FeatureGroup

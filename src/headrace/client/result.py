@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, MissingDependency
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
-from headrace.protocol import BATCH_ROWS, Backend
+from headrace.protocol import BATCH_ROWS
 
 if TYPE_CHECKING:
     import pandas as pd

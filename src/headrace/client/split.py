@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
 from headrace.model.dataset import WHOLE, Split
@@ -19,7 +20,6 @@ from headrace.model.duration import Time, parse_time
 from headrace.model.name import check_name
 from headrace.model.request import Part, ReadRequest, Share, Span, in_parts
 from headrace.model.text import check_text
-from headrace.protocol import Backend
 
 _TOLERANCE = 1e-6
 """By how much fractions may miss 1, for those that were rounded."""

@@ -9,6 +9,7 @@ from typing import Self, get_args
 import msgspec
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.client.declaring import (
     check_glob,
     check_same,
@@ -40,7 +41,7 @@ from headrace.model.name import check_name, check_tags
 from headrace.model.parameters import to_parameters
 from headrace.model.request import ReadRequest
 from headrace.model.text import check_text
-from headrace.protocol import Backend, HealthInfo
+from headrace.protocol import HealthInfo
 
 
 class FeatureStore:

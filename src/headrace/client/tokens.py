@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from headrace.backend import Backend
 from headrace.model.duration import Duration
 from headrace.model.right import check_user
 from headrace.model.text import check_text
 from headrace.model.token import NewToken, Token, check_token_description, parse_lifetime
-from headrace.protocol import Backend
 
 
 class Tokens:

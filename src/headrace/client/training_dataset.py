@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headrace.backend import Backend
 from headrace.client.query import column_names
 from headrace.client.result import Result, prepare
 from headrace.model.dataset import DatasetDefinition, DatasetFormat
 from headrace.model.definition import read_schema
 from headrace.model.request import ReadRequest, Share, Span, StoredRead
 from headrace.model.text import check_text
-from headrace.protocol import Backend
 
 SplitTimes = tuple[dt.datetime | None, dt.datetime | None]
 

@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from headrace.config import TLS
 from headrace.errors import AuthError, HeadraceError, InvalidArgument, PermissionDenied, TLSError, Unavailable
+from headrace.tls import TLS
 
 _log = logging.getLogger("headrace.service")
 _MOST_AT_ONCE = 8

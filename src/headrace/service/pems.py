@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from headrace.config import TLS, stamps
+from headrace.config import stamps
+from headrace.tls import TLS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,7 +62,7 @@ Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows | Worker
 
 @counted
 class ProjectStore:
-    """One project of a store, for one caller; a `headrace.protocol.Backend`."""
+    """One project of a store, for one caller; a `headrace.backend.Backend`."""
 
     def __init__(self, store: Store, project: str, rights: Rights = OWNER) -> None:
         self._store = store

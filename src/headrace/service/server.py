@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -24,16 +23,15 @@ from headrace.service.headers import HEADERS, Headers, record_of
 from headrace.service.health import Health
 from headrace.service.listening import check_address, refusal
 from headrace.service.named import names_in
-from headrace.service.project import ProjectStore, Rows
+from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries, Query
 from headrace.service.received import arrow, check_text, decode, ingested_rows, received_rows, received_schema
 from headrace.service.record import OK, Records
+from headrace.service.sending import started
 from headrace.service.store import Store
 from headrace.service.tickets import CatalogCommand, Tickets
 from headrace.service.told import told
 from headrace.service.watch import Watch
-
-_LET_GO_S = 1.0
 
 
 class Server(fl.FlightServerBase):  # type: ignore[misc]
@@ -194,7 +192,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             query = self._query(context, "read", ticket.ticket, small=small)
             try:
                 running = project.run(command.prepared, None, command.part, command.parts)
-                batches = self._started(context, running, query)
+                batches = started(running, query, record, self._watch)
             except BaseException:
                 query.close()
                 raise
@@ -223,7 +221,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                     schema = reader.schema
                 with contextlib.closing(self._query(context, "read")) as query:
                     running = project.run(command.prepared, spool.table(schema))
-                    batches = self._started(context, running, query)
+                    batches = started(running, query, record, self._watch)
                     writer.begin(running.schema)
                     for batch in batches:
                         writer.write_batch(batch)
@@ -363,59 +361,6 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         query = self._queries.start(*bearer, kind, context.is_cancelled, ticket, small=small)
         record.begins("run")
         return query
-
-    def _started(
-        self, context: fl.ServerCallContext, running: Rows, query: Query
-    ) -> Iterator[pa.RecordBatch]:
-        """The batches, the first one made: an error before it is the answer to the call."""
-        batches = self._watched(context, running, query)
-        first = next(batches, None)
-        record_of(context).begins("stream")
-        return batches if first is None else _chain(first, batches, query)
-
-    def _watched(
-        self, context: fl.ServerCallContext, running: Rows, query: Query
-    ) -> Generator[pa.RecordBatch, None, None]:
-        """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone, or that
-        the query was stopped before the engine had begun.
-        """
-        batches, making, record = running.batches(), threading.Lock(), record_of(context)
-
-        def stop() -> None:
-            running.cancel()
-            # While its rows are taken by nobody, nothing else would let go of what it holds.
-            if making.acquire(timeout=_LET_GO_S):
-                batches.close()
-                query.close()
-                making.release()
-
-        with contextlib.closing(query), query.told_why():
-            try:
-                query.stops(stop)
-                while True:
-                    with (
-                        making,
-                        self._watch.over(query.is_unwanted, running.cancel),
-                        query.computing(),
-                    ):
-                        batch = next(batches, None)
-                    if batch is None:
-                        return
-                    query.count(batch.num_rows)
-                    record.rows += batch.num_rows
-                    record.sent += batch.nbytes
-                    with query.still():
-                        yield batch
-            finally:
-                with making:  # who stops it may be at that just now
-                    batches.close()
-                record.files = running.files
-
-
-def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
-    query.check_cancelled()  # then what has come is not all
 
 
 def _streaming(context: fl.ServerCallContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from headrace.config import TLS
 from headrace.errors import HeadraceError, InvalidArgument, MissingDependency, Timeout, TLSError, Unavailable
 from headrace.storage.hadoop_conf import HadoopConf
 from headrace.storage.place import Place
+from headrace.tls import TLS
 
 SCHEMES = ("hdfs", "hopsfs")
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from headrace.config import TLS
 from headrace.errors import InvalidArgument
 from headrace.storage import hadoop, object_store
 from headrace.storage.folder import Folder
 from headrace.storage.place import Place
 from headrace.storage.remote_files import RemoteFiles
+from headrace.tls import TLS
 
 
 class Places:

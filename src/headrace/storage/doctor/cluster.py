@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from headrace.config import TLS, check_folder
+from headrace.config import check_folder
 from headrace.errors import HeadraceError, InvalidArgument, Unavailable
 from headrace.storage.doctor.check import Check, failed
 from headrace.storage.doctor.namenode import NameNodeCheck
@@ -18,6 +18,7 @@ from headrace.storage.doctor.scratch import Scratch
 from headrace.storage.doctor.tls import check_files, check_user
 from headrace.storage.hadoop import authority_of, check_tls, reach
 from headrace.storage.hadoop_conf import HadoopConf
+from headrace.tls import TLS
 
 _FILES = ("core-site.xml", "hdfs-site.xml")
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from headrace.config import TLS
 from headrace.errors import AuthError, TLSError, Unavailable
 from headrace.storage.doctor.check import Check
 from headrace.storage.doctor.rpc import NameNodeRpc, NotRpc, Refused
@@ -20,6 +19,7 @@ from headrace.storage.doctor.tls import (
     shake_hands,
     wrap,
 )
+from headrace.tls import TLS
 
 Standing = Literal["active", "standby"]
 

@@ -12,11 +12,11 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.config import TLS
 from headrace.errors import HeadraceError, TLSError
 from headrace.storage.doctor.certificate import Certificate, read_der, read_pem
 from headrace.storage.doctor.check import Check, failed
 from headrace.storage.hadoop import reach
+from headrace.tls import TLS
 
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
