@@ -43,7 +43,7 @@ class Surroundings:
             (folder / "canary.txt").write_text(f"{CANARY}\n")
             pq.write_table(pa.table({CANARY: [CANARY]}), folder / "canary.parquet")
         self._outside = outside
-        self._before = self._files()
+        self.expect()
 
     def filled(self, statement: str, folder: int = 0) -> str:
         """A statement of the tables, about the files of one of the folders."""
@@ -57,11 +57,17 @@ class Surroundings:
             statement = statement.replace(f"{{{name}}}", str(value))
         return statement.replace("{{", "{").replace("}}", "}")
 
+    def expect(self) -> None:
+        """From now on, what is there is no harm."""
+        self._before = self._files()
+
     def new_files(self) -> set[Path]:
-        return {path for path in self._files() - self._before if not path.name.startswith("registry.db")}
+        return self._files() - self._before
 
     def _files(self) -> set[Path]:
-        return {path for folder in self._folders for path in folder.iterdir()}
+        """All but those that the store itself works with."""
+        found = (path for folder in (self.root.parent, self._outside) for path in folder.rglob("*"))
+        return {path for path in found if ".headrace" not in path.parts}
 
 
 class Target:
@@ -99,12 +105,20 @@ class Target:
         assert answer.to_pylist() == [{"n": 3, "s": 6.0}]
 
 
+@pytest.fixture(scope="module")
+def outside() -> Iterator[Path]:
+    """A folder that is in none of the others'."""
+    with tempfile.TemporaryDirectory(prefix="headrace-hostile") as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(scope="module", params=["embedded", "remote"])
-def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+def target(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, outside: Path
+) -> Iterator[Target]:
     """One for all statements, with folders of its own to look at."""
     folder = tmp_path_factory.mktemp("hostile")
     root = folder / "lake"
-    outside = Path(tempfile.mkdtemp(prefix="headrace-hostile"))
     with contextlib.ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOSTILE_SECRET", SECRET)
         if request.param == "remote":
@@ -173,6 +187,7 @@ def test_views_within_views(target: Target) -> None:
     timed = store.create_feature_group(fresh("timed"), primary_key=["id"], event_time="at")
     timed.insert([{"id": 1, "at": dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "secret": CANARY}])
     view = store.create_feature_view(fresh("view"), timed.select("id"))
+    target.around.expect()
     for sql in (
         f"SELECT secret FROM {view.name}",
         f"SELECT {timed.name}.secret FROM {view.name}",
@@ -186,10 +201,9 @@ def test_views_within_views(target: Target) -> None:
 
 
 @pytest.fixture(scope="module")
-def sealed_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Surroundings:
+def sealed_surroundings(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Surroundings:
     folder = tmp_path_factory.mktemp("sealed")
     (folder / "lake" / "table").mkdir(parents=True)
-    outside = Path(tempfile.mkdtemp(prefix="headrace-hostile"))
     return Surroundings(folder / "lake", outside)
 
 
@@ -199,6 +213,7 @@ def run_sealed(
 ) -> Iterator[Callable[..., str]]:
     folder = sealed_surroundings.root / "table"
     pq.write_table(pa.table({"x": [1, 2]}), folder / "a.parquet")
+    sealed_surroundings.expect()
     spill = tmp_path_factory.mktemp("spill")
     engine = Engine(memory_limit="100MB", threads=1, spill=spill, seals=True)
 
