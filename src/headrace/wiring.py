@@ -191,7 +191,7 @@ class Service:
         if (scheme == "http" or self._access.is_open) and not is_of_this_machine(uri):
             raise InvalidArgument(
                 f"{uri} can be reached from other machines, and nobody would be asked who they are",
-                hint="listen on 127.0.0.1, or write https://… and give --client-ca",
+                hint="listen on 127.0.0.1, or write https://… and give --client-ca, --tokens or --jwt-keys",
             )
         from headrace.service.http import HttpServer, server_context  # which an embedded store does not need
 

@@ -11,8 +11,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -24,10 +25,15 @@ from headrace.wiring import Service
 from service.certificates import Authority
 
 
-def get(url: str, tls: ssl.SSLContext | None = None, method: str = "GET") -> tuple[int, str]:
+def get(
+    url: str,
+    tls: ssl.SSLContext | None = None,
+    method: str = "GET",
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(
-            urllib.request.Request(url, method=method), timeout=20, context=tls
+            urllib.request.Request(url, headers=dict(headers), method=method), timeout=20, context=tls
         ) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
@@ -153,7 +159,7 @@ def asking(granted: Path, own: Authority, clients: Authority) -> Iterator[Servic
         store_config(str(granted)),
         ["grpc+tls://127.0.0.1:0"],
         hr.TLS(None, *own.issue("service")),
-        Access(clients.cert),
+        Access(clients.cert, tokens=True),
         http="https://127.0.0.1:0",
     )
     yield started
@@ -205,6 +211,20 @@ class TestAsked:
             except hr.PermissionDenied:
                 over_flight = 403
         assert get(f"{asking.http}/metrics", shows("common", names))[0] == over_flight
+
+    def test_a_token_names_its_user(self, asking: Service, shows, own, clients, granted: Path) -> None:
+        with hr.connect(granted, project="shop") as store:
+            tokens = {user: store.tokens.create(user).text for user in ("anna", "bob")}
+        for token, name, status in (
+            (tokens["anna"], None, 200),
+            (tokens["anna"], "bob", 200),
+            (tokens["bob"], None, 403),
+            (tokens["bob"], "anna", 403),
+            (f"{tokens['anna']}x", None, 401),
+            (f"{tokens['anna']}x", "anna", 401),
+        ):
+            headers = {"Authorization": f"Bearer {token}"}
+            assert get(f"{asking.http}/metrics", shows(name), headers=headers)[0] == status
 
     def test_a_certificate_of_another_authority(self, asking: Service, shows, tmp_path: Path) -> None:
         with pytest.raises((ssl.SSLError, ConnectionError, urllib.error.URLError)):

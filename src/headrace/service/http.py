@@ -37,9 +37,15 @@ class Answer(NamedTuple):
     kind: str = _TEXT
 
 
-Page = Callable[[bytes | None], Answer]
-"""Answers one path. It is given the name in the certificate that the caller showed; empty if none was, and None where
-callers can show none."""
+class Caller(NamedTuple):
+    """What a caller shows: the name in a certificate, empty if none was shown, and the headers for authorization."""
+
+    peer: bytes
+    authorization: tuple[str, ...]
+
+
+Page = Callable[[Caller | None], Answer]
+"""Answers one path; None is who calls in the clear, where nobody is asked."""
 
 
 class HttpServer:
@@ -159,7 +165,7 @@ class _Request(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         page = self.server.pages.get(urlsplit(self.path).path)
         try:
-            answer = Answer(HTTPStatus.NOT_FOUND) if page is None else page(self._shown())
+            answer = Answer(HTTPStatus.NOT_FOUND) if page is None else page(self._caller())
         except PermissionDenied:
             answer = Answer(HTTPStatus.FORBIDDEN)
         except AuthError:
@@ -195,10 +201,11 @@ class _Request(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _shown(self) -> bytes | None:
+    def _caller(self) -> Caller | None:
         if not isinstance(self.connection, ssl.SSLSocket):
             return None
-        return peer_name(self.connection.getpeercert() or {})
+        name = peer_name(self.connection.getpeercert() or {})
+        return Caller(name, tuple(self.headers.get_all("Authorization", ())))
 
 
 def _head(connection: socket.socket) -> bytes:
