@@ -108,6 +108,16 @@ class TestTables:
         assert store.sql("SELECT * FROM delays").snapshots == {"flights@v1": 0, "weather@v1": 0}
 
 
+@pytest.mark.parametrize("depth", [60, 70, 300])
+def test_lists_in_lists(store, depth):
+    try:
+        answer = store.sql(f"SELECT {'[' * depth}1{']' * depth} AS x").to_arrow()
+    except hr.SqlRejected:
+        assert depth > 60
+    else:
+        assert answer.num_rows == 1
+
+
 class TestOlderSnapshots:
     def test_of_a_group(self, store, flights):
         then = flights.history(1)[0].timestamp

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
@@ -14,6 +15,9 @@ import pytest
 import headrace as hr
 from headrace import protocol
 from headrace.config import store_config
+from headrace.model.definition import write_schema
+from headrace.model.query import Query
+from headrace.model.request import ReadRequest
 from headrace.service.actions import ACTIONS
 from headrace.service.door import Access
 from headrace.wiring import Service
@@ -30,6 +34,10 @@ def rows(*ids: int) -> pa.Table:
 
 
 ROWS = rows(1, 2)
+
+
+def sql_read(sql: str) -> ReadRequest:
+    return ReadRequest(kind="query", sql=sql)
 
 
 @pytest.fixture(scope="module")
@@ -288,6 +296,48 @@ class TestRights:
         with pytest.raises(hr.PermissionDenied):
             group.insert(ROWS)
 
+    def test_no_column_is_seen_by_what_was_made_to_look_prepared(self, owner, flights, enter) -> None:
+        """A read that was prepared comes back from its caller, who may put anything there."""
+        owner.grants.add("anna", "reader", group="flights", columns=["public"])
+        store = enter("anna")
+        made = store.get_feature_group("flights").with_columns(secret="id * 1.0")
+        assert made.read().to_arrow().sort_by("id")["secret"].to_pylist() == [1.0, 2.0]
+        assert made.filter(made["secret"] > 1.05).read().to_arrow()["id"].to_pylist() == [2]
+        backend = store._backend
+        honest = backend.prepare(sql_read("SELECT public FROM flights")).request
+        for sql in ("SELECT secret FROM flights", "SELECT public FROM flights WHERE secret > 0"):
+            for changes in (
+                {"query": Query(honest.tables["flights"].query.source, made._model.steps)},
+                {"query": Query(msgspec.structs.replace(honest.tables["flights"].query.source, since=-1))},
+                {"labels": ("secret",)},
+                {"kind": "batch"},
+            ):
+                tables = {"flights": msgspec.structs.replace(honest.tables["flights"], **changes)}
+                forged = msgspec.structs.replace(honest, sql=sql, tables=tables)
+                with pytest.raises((hr.InvalidArgument, hr.SqlRejected)) as caught:
+                    backend.read(backend.prepare(forged), None)
+                assert ".125" not in str(caught.value)
+                prepared = msgspec.structs.replace(
+                    backend.prepare(honest),
+                    request=forged,
+                    schema_ipc=write_schema(pa.schema([("secret", pa.float64())])),
+                    tickets=(),
+                )
+                with pytest.raises((hr.InvalidArgument, hr.SqlRejected)):
+                    backend.read(prepared, pa.table({"id": [1]}))
+
+    def test_definitions_tell_of_no_other_columns(self, owner, enter, tmp_path) -> None:
+        files = tmp_path / "files"
+        files.mkdir()
+        (files / "a.csv").write_text("id,public,secret\n1,a,007\n")
+        types = pa.schema([("public", pa.string()), ("secret", pa.string())])
+        owner.register_feature_group("files", files, format="csv", primary_key=["id"], schema=types)
+        owner.grants.add("anna", "reader", group="files", columns=["public"])
+        group = enter("anna").get_feature_group("files")
+        assert group.schema.names == ["id", "public"]
+        assert b"secret" not in msgspec.msgpack.encode(group._group.definition)
+        assert group.read().to_arrow().to_pylist() == [{"id": 1, "public": "a"}]
+
     def test_what_is_taken_back_is_gone_at_once(self, owner, flights, enter) -> None:
         owner.grants.add("anna", "reader")
         store = enter("anna")
@@ -361,6 +411,7 @@ def test_every_action_asks_who_calls(serve, authority, clients) -> None:
     calls = [
         *(lambda name=name: list(client.do_action(fl.Action(name, b"{}"), options)) for name in ACTIONS),
         lambda: list(client.list_actions(options)),
+        lambda: list(client.list_flights(b"", options)),
         lambda: client.get_flight_info(descriptor, options),
         lambda: client.do_get(fl.Ticket(b"{}"), options).read_all(),
         put,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -113,6 +114,35 @@ def test_a_turn_is_lent_while_nobody_takes_its_rows() -> None:
     slow.close()
     third.join(10)
     assert admission._free == 1
+
+
+def test_one_that_is_stopped_as_it_comes_back_keeps_no_turn() -> None:
+    """Whether it hears first that it was stopped, or that it has its turn."""
+    for hears_first in (True, False):
+        admission, stopped = Admission(1, 4, 10), threading.Event()
+
+        def check(stopped: threading.Event = stopped, hears_first: bool = hears_first) -> None:
+            if stopped.is_set() and hears_first:
+                raise hr.Cancelled("stopped")
+
+        slow = admission.enter("slow", check)
+        slow.pause()
+        quick = admission.enter("quick", nothing)
+
+        def come_back(turn: Turn = slow) -> None:
+            with contextlib.suppress(hr.Cancelled):
+                turn.go_on()
+
+        back = threading.Thread(target=come_back)
+        back.start()
+        while not admission._coming_back:
+            time.sleep(0.001)
+        stopped.set()
+        slow.close()
+        quick.close()
+        back.join(10)
+        slow.close()
+        assert (admission._free, admission.waiting, admission._open) == (1, 0, set())
 
 
 def test_a_short_pause_lends_nothing() -> None:

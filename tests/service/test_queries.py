@@ -12,6 +12,9 @@ import pytest
 
 import headrace as hr
 from headrace.config import store_config
+from headrace.service.admission import Admission
+from headrace.service.limits import Limits
+from headrace.service.queries import Queries
 from headrace.wiring import Service
 
 ROWS = 400_000
@@ -144,6 +147,18 @@ def test_an_insert_is_stopped(serve) -> None:
     asked.join(10)
     assert isinstance(asked.failure, hr.HeadraceError)
     assert group.history() == []
+
+
+def test_to_look_whether_it_is_wanted_stops_nothing() -> None:
+    """All calls wait while the watch looks, and to stop one may take a second."""
+    queries = Queries(Admission(1, 1, 1), Admission(1, 1, 1), Limits(seconds=0.01))
+    query = queries.start("anna", "p", "read", lambda: False)
+    query.stops(lambda: pytest.fail("it was stopped"))
+    time.sleep(0.05)
+    assert query.is_unwanted()
+    with pytest.raises(hr.LimitExceeded):
+        query.check()
+    query.close()
 
 
 def test_where_there_is_no_room(serve) -> None:

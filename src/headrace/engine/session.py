@@ -143,6 +143,8 @@ class Session:
             raise SqlRejected(f"the query cannot be run: {said(error)}") from error
         except duckdb.Error as error:
             raise translate(error, of_users=True) or error from error
+        except pa.ArrowException as error:
+            raise SqlRejected(f"the query gives columns that cannot be sent: {error}") from None
 
     def stream(self, sql: str, batch_rows: int, *, of_users: bool = False) -> pa.RecordBatchReader:
         """The result as it is made. Errors on the way come out as DuckDB's: read it under `translated`."""

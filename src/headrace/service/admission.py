@@ -143,14 +143,15 @@ class Admission:
             self._call()
         try:
             self._wait(called, turn.check, None)
-        except BaseException:
+        finally:
             with self._lock:
-                if called.is_set():
-                    turn.lent = False
-                else:
+                if not called.is_set():
                     self._coming_back.remove(called)
-            raise
-        turn.lent = False
+                elif turn in self._open:
+                    turn.lent = False
+                else:  # it was closed meanwhile, by who stopped the query
+                    self._free += 1
+                    self._call()
 
     def _leave(self, turn: Turn) -> None:
         with self._lock:

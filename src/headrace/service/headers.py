@@ -38,6 +38,7 @@ class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]
         self.bearer: tuple[str | None, str] | None = None
         trace = {name: first[name] for name in protocol.TRACE_HEADERS if name in first}
         self.record = CallRecord(self.request_id, shown(self.project), trace)
+        self.record.outcome = Unsupported.code  # where the library answers by itself
         self._records = records
 
     def call_completed(self, exception: BaseException | None) -> None:

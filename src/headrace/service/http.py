@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import ipaddress
 import json
@@ -11,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -100,7 +102,9 @@ class HttpServer:
 
 
 class _Server(HTTPServer):
-    """A thread for each of a few requests; further callers wait in the socket's own queue."""
+    """A thread for each of a few requests. Where there are more, the one that has been there for longest is ended: who
+    asks for a page sends that at once, and who only holds a connection keeps nobody out.
+    """
 
     request_queue_size = 16
 
@@ -115,6 +119,8 @@ class _Server(HTTPServer):
         self.pages = pages
         self._secure = secure
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self._inside: deque[socket.socket] = deque()
+        self._lock = threading.Lock()
         super().__init__(address, _Request)
 
     def server_bind(self) -> None:
@@ -125,14 +131,26 @@ class _Server(HTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._room.acquire(timeout=_PATIENCE_S):
-            self.shutdown_request(request)
-            return
+        if not self._room.acquire(blocking=False):
+            self._end_first()
+            if not self._room.acquire(timeout=_PATIENCE_S):
+                self.shutdown_request(request)
+                return
+        # A way of its own to the connection, of which TLS takes the first away.
+        held = request.dup()
+        with self._lock:
+            self._inside.append(held)
         threading.Thread(
-            target=self._answer, args=(request, client_address), name="headrace-http-call", daemon=True
+            target=self._answer, args=(request, held, client_address), name="headrace-http-call", daemon=True
         ).start()
 
-    def _answer(self, request: socket.socket, client_address: Any) -> None:
+    def _end_first(self) -> None:
+        with self._lock:
+            if self._inside:
+                with contextlib.suppress(OSError):  # it has just ended
+                    self._inside[0].shutdown(socket.SHUT_RDWR)
+
+    def _answer(self, request: socket.socket, held: socket.socket, client_address: Any) -> None:
         try:
             request.settimeout(_PATIENCE_S)
             if self._secure is not None:
@@ -143,6 +161,9 @@ class _Server(HTTPServer):
         except Exception:
             _log.exception("a request over HTTP failed")
         finally:
+            with self._lock:
+                self._inside.remove(held)
+            held.close()
             self.shutdown_request(request)
             self._room.release()
 
@@ -163,9 +184,11 @@ class _Request(BaseHTTPRequestHandler):
         self.request.sendall(self._answer.getvalue())
 
     def do_GET(self) -> None:
-        page = self.server.pages.get(urlsplit(self.path).path)
         try:
+            page = self.server.pages.get(urlsplit(self.path).path)
             answer = Answer(HTTPStatus.NOT_FOUND) if page is None else page(self._caller())
+        except ValueError:
+            answer = Answer(HTTPStatus.BAD_REQUEST)
         except PermissionDenied:
             answer = Answer(HTTPStatus.FORBIDDEN)
         except AuthError:

@@ -23,7 +23,15 @@ from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import WriteId
 from headrace.formats.table import Table
 from headrace.model.dataset import DatasetDefinition
-from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, check_definition
+from headrace.model.definition import (
+    Commit,
+    Group,
+    GroupDefinition,
+    ViewDefinition,
+    check_definition,
+    read_schema,
+    write_schema,
+)
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
 from headrace.model.leakage import check_labels
@@ -56,6 +64,7 @@ from headrace.storage.base import new_location
 if TYPE_CHECKING:
     from headrace.service.store import Store
 
+_NOT_TOLD = "…"
 Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
 """What a read gives when it is run."""
 
@@ -347,10 +356,10 @@ class ProjectStore:
             newest = table.newest()
         self._keep_in_mind(definition, table)
         if newest is None:
-            return Group(_told(definition, table), None)
+            return Group(self._told(definition, table), None)
         if definition.adopted:  # its owners may have set it since
             definition = msgspec.structs.replace(definition, change_feed=newest.keeps_changes)
-        return Group(_told(definition, table), newest.schema)
+        return Group(self._told(definition, table), newest.schema)
 
     def _fitting(self, ref: str) -> Group:
         """The group, to be used. Raises SchemaMismatch if its table no longer does for it."""
@@ -368,15 +377,33 @@ class ProjectStore:
             return self._with_schema(definition)
         except NotFound:
             if definition.external is not None:  # its table, which is for its database to say
-                return Group(_told(definition, None), None)
+                return Group(self._told(definition, None), None)
             return None
         except (CorruptTable, PermissionDenied, Unsupported):
-            return Group(_told(definition, self._store.table(definition)), None)
+            return Group(self._told(definition, self._store.table(definition)), None)
         except HeadraceError:
             # That of others may be in a storage that cannot be reached from here, or not as it was.
             if not definition.adopted:
                 raise
-            return Group(_told(definition, None), None)
+            return Group(self._told(definition, None), None)
+
+    def _told(self, definition: GroupDefinition, table: Table | None) -> GroupDefinition:
+        """The definition with where its table lies in full; without the table, as far as it tells by itself.
+
+        Who sees some columns alone is told of no others.
+        """
+        shown = definition.location if table is None else table.table.shown
+        external, types = definition.external, definition.types_ipc
+        columns = self.definitions.rights.columns_of(definition.name)
+        if external is not None:
+            shown = external.shown
+        if columns is not None:
+            if external is not None and external.query is not None:
+                external = msgspec.structs.replace(external, query=_NOT_TOLD)
+            if types is not None:
+                seen = columns | {*definition.declared}
+                types = write_schema(pa.schema([f for f in read_schema(types) if f.name in seen]))
+        return msgspec.structs.replace(definition, location=shown, external=external, types_ipc=types)
 
     def _remove(self, definition: GroupDefinition) -> None:
         self._store.forget(definition)
@@ -406,13 +433,6 @@ def _texts(group: Group) -> list[str]:
     told = group.definition
     columns = () if group.schema is None else group.schema.names
     return [*told_texts(told.name, told.description, told.tags), *columns]
-
-
-def _told(definition: GroupDefinition, table: Table | None) -> GroupDefinition:
-    """The definition with where its table lies in full; without the table, as far as it tells by itself."""
-    if definition.external is not None:
-        return msgspec.structs.replace(definition, location=definition.external.shown)
-    return definition if table is None else msgspec.structs.replace(definition, location=table.table.shown)
 
 
 def _write_id(idempotency_key: str, call: str) -> WriteId:

@@ -215,11 +215,13 @@ class Query:
             raise Cancelled("the caller has gone")
 
     def is_unwanted(self) -> bool:
-        """Whether somebody stopped it, its caller has gone, or it has had its time."""
+        """Whether somebody stopped it, its caller has gone, or it has had its time. It stops nothing, and at once."""
         return self._cancelled is not None or self._gone() or self._is_late()
 
     def cancel(self, why: str = "the query was cancelled") -> None:
-        self._end(Cancelled(why))
+        if self._cancelled is None:
+            self._cancelled = Cancelled(why)
+        self._stop()
 
     def count(self, rows: int) -> None:
         """Rows that are about to be sent. Raises LimitExceeded: they are too many."""
@@ -235,18 +237,11 @@ class Query:
         seconds = self._queries.limits.seconds
         if seconds is None or self.began is None or time.monotonic() - self.began < seconds:
             return False
-        self._end(
-            LimitExceeded(
-                f"the query took more than {seconds:g} seconds",
-                hint="ask for less at once, or have the service allow more by --query-seconds",
-            )
+        self._cancelled = LimitExceeded(
+            f"the query took more than {seconds:g} seconds",
+            hint="ask for less at once, or have the service allow more by --query-seconds",
         )
         return True
-
-    def _end(self, why: HeadraceError) -> None:
-        if self._cancelled is None:
-            self._cancelled = why
-        self._stop()
 
     def told(self) -> QueryInfo:
         state: QueryState = "waiting" if self.turn is None else "paused" if self.turn.lent else "running"

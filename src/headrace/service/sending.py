@@ -27,10 +27,10 @@ def started(running: Rows, query: Query, record: CallRecord, watch: Watch) -> It
 def _watched(
     running: Rows, query: Query, record: CallRecord, watch: Watch
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The batches. While one is made, nothing is sent, and only the watch notices that the caller has gone, or that the
-    query was stopped before the engine had begun.
+    """The batches. While one is made nothing is sent, and while none is taken nothing is made: only the watch notices
+    then that the caller has gone, that the query has had its time, or that it was stopped before the engine had begun.
     """
-    batches, making = running.batches(), threading.Lock()
+    batches, making, ending = running.batches(), threading.Lock(), threading.Event()
 
     def stop() -> None:
         running.cancel()
@@ -40,19 +40,27 @@ def _watched(
             query.close()
             making.release()
 
+    def end() -> None:
+        """Again and again, and in no time: what takes some has a thread of its own."""
+        running.cancel()
+        if not making.locked() and not ending.is_set():
+            ending.set()
+            threading.Thread(target=stop, name="headrace-stop", daemon=True).start()
+
     with contextlib.closing(query), query.told_why():
         try:
             query.stops(stop)
-            while True:
-                with making, watch.over(query.is_unwanted, running.cancel), query.computing():
-                    batch = next(batches, None)
-                if batch is None:
-                    return
-                query.count(batch.num_rows)
-                record.rows += batch.num_rows
-                record.sent += batch.nbytes
-                with query.still():
-                    yield batch
+            with watch.over(query.is_unwanted, end):
+                while True:
+                    with making, query.computing():
+                        batch = next(batches, None)
+                    if batch is None:
+                        return
+                    query.count(batch.num_rows)
+                    record.rows += batch.num_rows
+                    record.sent += batch.nbytes
+                    with query.still():
+                        yield batch
         finally:
             with making:  # who stops it may be at that just now
                 batches.close()

@@ -164,6 +164,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 record.names = names_in("prepare", prepared.request)
             return info
 
+    def list_flights(self, context: fl.ServerCallContext, criteria: bytes) -> Iterator[fl.FlightInfo]:
+        with self._answering(context, "list_flights", is_sql=True):
+            raise Unsupported(
+                "the service lists no flights", hint="ask for tables, by headrace.connect(…) or Flight SQL"
+            )
+
     def get_schema(self, context: fl.ServerCallContext, descriptor: fl.FlightDescriptor) -> fl.SchemaResult:
         with self._answering(context, "prepare", is_sql=True) as project:
             info, _ = self._flight_sql.info(
@@ -335,7 +341,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
     def _called(self, context: fl.ServerCallContext, kind: str, is_sql: bool = False) -> Iterator[Bearer]:
         """Gives the caller, and the project that is named, which may not be there."""
         headers = context.get_middleware(HEADERS)
-        headers.record.kind, headers.record.peer = kind, context.peer()
+        headers.record.kind, headers.record.peer, headers.record.outcome = kind, context.peer(), OK
         with told(headers):
             if headers.is_ours or not is_sql:
                 headers.check_protocol()

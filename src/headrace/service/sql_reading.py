@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import itertools
 import json
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -257,9 +257,29 @@ def _show_nothing(session: Session, table: SqlTable, schema: pa.Schema) -> None:
     _show(session, table, f"SELECT {', '.join(columns)} WHERE false")
 
 
-def _check_tables(query: CheckedQuery, tables: Collection[str]) -> None:
+def _check_tables(query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> None:
+    """What was prepared comes back from the caller, and may be another's work."""
     if {table.label for table in query.tables} != set(tables):
         raise InvalidArgument("the read was prepared for other tables than the query names")
+    for label, pinned in tables.items():
+        if pinned.kind != "training" and not _is_all_of_a_group(pinned):
+            raise InvalidArgument(
+                f"the read was not prepared here: of table {label!r} it is more than a snapshot"
+            )
+
+
+def _is_all_of_a_group(pinned: ReadRequest) -> bool:
+    """Whether it names nothing that a plan would make: the engine is shown a group's files as they are."""
+    if pinned.query is None:
+        return False
+    source = msgspec.structs.replace(pinned.query.source, since=None)
+    return pinned == ReadRequest(
+        kind="query",
+        query=Query(source),
+        now=pinned.now,
+        locations=pinned.locations,
+        schemas=pinned.schemas,
+    )
 
 
 def _folders(snapshots: Iterable[Snapshot]) -> set[str]:

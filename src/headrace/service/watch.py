@@ -1,8 +1,9 @@
-"""Stops work whose caller has gone while no row is ready to be sent."""
+"""Stops work that nobody wants any more."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,10 +12,11 @@ _POLL_SECONDS = 0.1
 
 
 class Watch:
-    """One thread for all calls that are making rows. Close it when there are none any more."""
+    """One thread for all calls that give rows. Close it when there are none any more."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
         self._calls: dict[int, tuple[Callable[[], bool], Callable[[], None]]] = {}
         self._wake = threading.Event()
         self._closed = False
@@ -22,9 +24,12 @@ class Watch:
 
     @contextlib.contextmanager
     def over(self, gone: Callable[[], bool], cancel: Callable[[], None]) -> Iterator[None]:
-        """Within, `cancel` is called soon after `gone` turns true; afterwards neither is."""
+        """Within, `cancel` is called soon after `gone` turns true, and again while it is; afterwards neither is.
+
+        All others wait while either is called, so they return at once.
+        """
+        key = next(self._numbers)
         with self._lock:
-            key = max(self._calls, default=0) + 1
             self._calls[key] = (gone, cancel)
         self._wake.set()
         try:
