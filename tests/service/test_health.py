@@ -125,11 +125,12 @@ class TestLost:
         assert "not mounted" in health.problems[0]
         assert get(f"{service.http}/live")[0] == 200
 
-    def test_the_registry(self, service: Service, tmp_path: Path) -> None:
+    def test_the_registry(self, service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         (tmp_path / "registry.db").unlink()
         status, body = get(f"{service.http}/ready")
         assert status == 503
         assert "registry" in body
+        assert "registry" in next(r.getMessage() for r in caplog.records if "not ready" in r.getMessage())
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,11 @@ LogFormat = Literal["text", "json"]
 
 
 def log_on_stderr(form: LogFormat) -> None:
-    """From now on, what all libraries log from warnings upwards."""
+    """From now on, what all libraries log from warnings upwards, and Headrace what changes."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(handlers=[handler])
+    logging.getLogger("headrace").setLevel(logging.INFO)
 
 
 class TextLines(logging.Formatter):

@@ -165,8 +165,11 @@ def check_query(parsed: dict[str, Any]) -> CheckedQuery:
         SqlRejected: it is not one query, or says what none may say.
     """
     if parsed.get("error"):
+        said = parsed.get("error_message", "no reason was given")
+        if parsed.get("error_type") == "not implemented":
+            said = "it is another statement"
         raise SqlRejected(
-            f"the query cannot be read: {parsed.get('error_message', 'no reason was given')}",
+            f"the query cannot be read: {said}",
             hint="a query is one SELECT, which may begin with WITH, VALUES or FROM",
         )
     statements = parsed.get("statements", ())

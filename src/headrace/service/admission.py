@@ -84,8 +84,10 @@ class Admission:
             self._free -= 1
             return None
         own = len(self._rows.get(caller, ()))
-        if waiting >= self._most or own >= max(1, self._most // 2):
+        if waiting >= self._most:
             raise self._busy(waiting, "has no room for more")
+        if own >= max(1, self._most // 2):
+            raise self._busy(waiting, f"has no room for more of one caller, of whose {own} wait")
         if len(self._open) >= _MOST_OPEN * self._running + self._most:
             raise self._busy(waiting, f"has {len(self._open)} open queries, whose rows nobody takes")
         called = threading.Event()
@@ -168,7 +170,7 @@ class Admission:
         expected = self._lasts * (before + 1) / self._running
         seconds = round(min(max(expected, _SHORTEST_S), _LONGEST_S), 1)
         return Busy(
-            f"the service {why}: {self._running} queries run at once, and {before} wait",
+            f"the service {why}: it runs {self._running} at once, and {before} wait",
             hint=f"try again after {seconds:g} seconds",
             retry_after=seconds,
         )

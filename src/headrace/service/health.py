@@ -70,6 +70,7 @@ class Health:
         self._check = check
         self._lock = threading.Lock()
         self._look: Look | None = None
+        self._last: tuple[str, ...] = ()
 
     def problems(self) -> tuple[str, ...]:
         """What keeps the service from its work, in words; nothing if it is ready. Takes two seconds at most."""
@@ -78,7 +79,14 @@ class Health:
             self._check()
         except HeadraceError as error:
             found.append(error.message)
-        return (*found, *self._newest().problems())
+        problems = (*found, *self._newest().problems())
+        if problems != self._last:  # who could be told why may not be known just then
+            self._last = problems
+            if problems:
+                _log.warning("not ready: %s", "; ".join(problems))
+            else:
+                _log.info("ready again")
+        return problems
 
     def _newest(self) -> Look:
         with self._lock:

@@ -30,6 +30,8 @@ def names_in(action: str, body: Any) -> Names:
             return _names(groups_of(body.query), [body.name])
         case Grant() | protocol.RemoveGrant():
             return _names([body.group] if body.group else [], users=[body.user])
+        case protocol.CreateToken():
+            return _names(users=[body.user] if body.user else [])
         case protocol.DatasetCommand():
             return _names(views=[body.asked.name])
         case protocol.ReadCommand():
