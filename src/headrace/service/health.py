@@ -70,23 +70,28 @@ class Health:
         self._check = check
         self._lock = threading.Lock()
         self._look: Look | None = None
-        self._last: tuple[str, ...] = ()
+        self._last: list[str] = []
 
     def problems(self) -> tuple[str, ...]:
         """What keeps the service from its work, in words; nothing if it is ready. Takes two seconds at most."""
-        found = ["the service is about to stop"] if self._queries.draining else []
+        found = []
         try:
             self._check()
         except HeadraceError as error:
             found.append(error.message)
-        problems = (*found, *self._newest().problems())
-        if problems != self._last:  # who could be told why may not be known just then
-            self._last = problems
-            if problems:
-                _log.warning("not ready: %s", "; ".join(problems))
-            else:
-                _log.info("ready again")
-        return problems
+        found += self._newest().problems()
+        self._tell(found)
+        return (*(["the service is about to stop"] if self._queries.draining else []), *found)
+
+    def _tell(self, found: list[str]) -> None:
+        """In the log, for whom could be told why may not be known just then."""
+        if found == self._last:
+            return
+        self._last = found
+        if found:
+            _log.warning("not ready: %s", "; ".join(found))
+        else:
+            _log.info("ready again")
 
     def _newest(self) -> Look:
         with self._lock:
