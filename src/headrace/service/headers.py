@@ -37,8 +37,8 @@ class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]
         self.authorization = headers.get(protocol.AUTHORIZATION_HEADER, [])
         self.bearer: tuple[str | None, str] | None = None
         trace = {name: first[name] for name in protocol.TRACE_HEADERS if name in first}
-        self.record = CallRecord(self.request_id, shown(self.project), trace)
-        self.record.outcome = Unsupported.code  # where the library answers by itself
+        # Of calls that the library answers by itself, nobody tells another outcome.
+        self.record = CallRecord(self.request_id, shown(self.project), trace, outcome=Unsupported.code)
         self._records = records
 
     def call_completed(self, exception: BaseException | None) -> None:

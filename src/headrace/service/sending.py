@@ -21,7 +21,7 @@ def started(running: Rows, query: Query, record: CallRecord, watch: Watch) -> It
     batches = _watched(running, query, record, watch)
     first = next(batches, None)
     record.begins("stream")
-    return batches if first is None else _chain(first, batches, query)
+    return batches if first is None else _chain(first, batches)
 
 
 def _watched(
@@ -55,6 +55,7 @@ def _watched(
                     with making, query.computing():
                         batch = next(batches, None)
                     if batch is None:
+                        query.check_cancelled()  # then what has come is not all
                         return
                     query.count(batch.num_rows)
                     record.rows += batch.num_rows
@@ -67,7 +68,6 @@ def _watched(
             record.files = running.files
 
 
-def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], query: Query) -> Iterator[pa.RecordBatch]:
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from rest
-    query.check_cancelled()  # then what has come is not all

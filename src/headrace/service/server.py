@@ -154,7 +154,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             else:
                 request = decode(descriptor.command, ReadRequest)
                 record.names = names_in("prepare", request)
-                with self._queries.lanes.short():
+                # What SQL means is found out in another process, and may take long.
+                with self._queries.lanes.short() if request.sql is None else contextlib.nullcontext():
                     prepared = project.prepare(request, context.is_cancelled)
                 brings_rows = prepared.request.spine_schema is not None
                 endpoints = [] if brings_rows else self._endpoints(bearer, project, prepared)

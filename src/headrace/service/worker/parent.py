@@ -20,6 +20,8 @@ NUMBER = struct.Struct("=i")
 STARTED = b"started"
 _FILES = 3
 _PR_SET_PDEATHSIG = 1
+_NICE = 5
+"""What users write in SQL, which may take any time, leaves processors to what the service plans itself."""
 
 
 class Parent:
@@ -101,10 +103,6 @@ def _work(control: int, rows: int) -> None:
         traceback.print_exc()
     finally:
         os._exit(status)
-
-
-_NICE = 5
-"""What users write in SQL, which may take any time, leaves processors to what the service plans itself."""
 
 
 def main() -> None:
