@@ -536,7 +536,7 @@ ANSWERED: dict[str, list[tuple[str, list[tuple[object, ...]]]]] = {
         ("SELECT x FROM numbers QUALIFY row_number() OVER (ORDER BY x) = 1", [(1.0,)]),
         ("SELECT x FROM NUMBERS AT (VERSION => 0) ORDER BY x", [(1.0,), (2.0,), (3.0,)]),
         ("SELECT GROUPING(x) AS g FROM numbers GROUP BY ROLLUP (x) ORDER BY 1", [(0,), (0,), (0,), (1,)]),
-        ("SELECT 1 UNION BY NAME SELECT 2", [(1, None), (None, 2)]),
+        ("SELECT 1 UNION BY NAME SELECT 2 ORDER BY ALL", [(1, None), (None, 2)]),
         ("(SELECT 1 AS s) INTERSECT (SELECT 1)", [(1,)]),
         ("SELECT 1 AS s;", [(1,)]),
     ],
@@ -571,7 +571,7 @@ ANSWERED: dict[str, list[tuple[str, list[tuple[object, ...]]]]] = {
         ("WITH information_schema AS (SELECT 7 AS x) FROM information_schema", [(7,)]),
         ("WITH duckdb_tables AS (SELECT 7 AS x) FROM duckdb_tables", [(7,)]),
         (
-            "WITH __headrace_6e756d62657273 AS (SELECT 7 AS x) SELECT id, h.x FROM numbers, __headrace_6e756d62657273 h",
+            "WITH __headrace_6e756d62657273 AS (SELECT 7 AS x) SELECT id, h.x FROM numbers, __headrace_6e756d62657273 h ORDER BY ALL",
             [(1, 7), (2, 7), (3, 7)],
         ),
         ("WITH a AS (SELECT 1 AS x), b AS (WITH a AS (SELECT x + 1 AS x FROM a) FROM a) FROM b", [(2,)]),
