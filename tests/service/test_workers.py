@@ -20,6 +20,7 @@ import pytest
 import headrace as hr
 from headrace.config import store_config
 from headrace.engine.duck import Engine
+from headrace.engine.failure import translated
 from headrace.service.limits import Limits, parse_size
 from headrace.wiring import Service
 
@@ -195,11 +196,42 @@ class TestMemory:
             assert session.rows(f"SELECT count(*) AS n FROM ({sorted_by_hash})") == [{"n": 4_000_000}]
         engine.close()
 
-    def test_disk_is_bounded(self, tmp_path: Path) -> None:
-        engine = Engine(memory_limit="50MB", threads=1, spill=tmp_path, spill_limit=10 << 20)
-        with engine.session() as session, pytest.raises(hr.LimitExceeded):
-            session.table("SELECT range AS x, hash(range) AS h FROM range(50_000_000) ORDER BY h")
-        engine.close()
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "SELECT hash(range) AS h, repeat('x', 100) AS s FROM range(1_000_000) ORDER BY h",
+            "SELECT * FROM range(3_000_000) a(n) JOIN (SELECT hash(range) % 3_000_000 AS n, repeat('x', 100) || range AS s "
+            "FROM range(1_000_000)) USING (n)",
+        ],
+        ids=["sort", "join"],
+    )  # fmt: skip
+    def test_disk_is_bounded(self, tmp_path: Path, sql: str) -> None:
+        most, error = spilled(tmp_path / "much", sql, 1 << 30)
+        assert most > 40 << 20
+        assert error is None
+        most, error = spilled(tmp_path / "little", sql, 10 << 20)
+        assert most <= 10 << 20
+        assert error is not None
+        assert "more disk" in error.message
+
+
+def spilled(folder: Path, sql: str, allowed: int) -> tuple[int, hr.LimitExceeded | None]:
+    """Most bytes that were on disk as the rows of a query were read, and how that ended."""
+
+    def now() -> int:
+        return sum(file.stat().st_size for file in folder.parent.glob(f"{folder.name}-*/*"))
+
+    engine = Engine(memory_limit="50MB", threads=1, spill=folder, spill_limit=allowed)
+    most, ended = 0, None
+    with engine.session() as session:
+        try:
+            with translated():
+                for _ in session.stream(sql, 10_000):
+                    most = max(most, now())
+        except hr.LimitExceeded as error:
+            most, ended = max(most, now()), error
+    engine.close()
+    return most, ended
 
 
 class TestStopping:

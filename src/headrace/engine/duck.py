@@ -60,9 +60,8 @@ class Engine:
             self._config["memory_limit"] = memory_limit
         if threads is not None:
             self._config["threads"] = threads
-        if spill_limit is not None:
-            self._config["max_temp_directory_size"] = f"{spill_limit}B"
         self._spill = spill
+        self._spill_limit = spill_limit
         self._numbers = itertools.count()
         self._most = instances
         self._seals = seals
@@ -179,7 +178,7 @@ class Engine:
     def _instance(self) -> Instance:
         # DuckDB makes the folder of an instance when it needs it, and none above.
         spill = self._spill.with_name(f"{self._spill.name}-{next(self._numbers)}")
-        made = Instance(self._config, spill)
+        made = Instance(self._config, spill, self._spill_limit)
         if self._lake is not None:
             made.reach(self._lake)
         return made

@@ -25,7 +25,7 @@ _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (
         duckdb.OutOfMemoryException,
         LimitExceeded,
-        "the query needs more than memory_limit, or more disk to spill to than there is: {}",
+        "the query needs more memory than it may have, or more disk to spill to: {}",
     ),
     (duckdb.InterruptException, Cancelled, "the query was cancelled"),
     (duckdb.IOException, CorruptTable, "a file of the table cannot be read: {}"),
@@ -35,6 +35,7 @@ _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (duckdb.ConversionException, InvalidArgument, "a value cannot be converted: {}"),
 )
 
+_MORE = "ask for less at once, or allow more: by memory_limit; for a service by --query-memory and --query-disk"
 
 _OF_USERS: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (duckdb.InvalidInputException, SqlRejected, "the query cannot be run: {}"),
@@ -80,7 +81,8 @@ def translate(error: Exception, *, of_users: bool = False) -> HeadraceError | Ke
     for kind, meant, message in (*(_OF_USERS if of_users else ()), *_TRANSLATED):
         if issubclass(raised, kind):
             first, *_ = told.exception_message.splitlines() or [""]
-            return meant(message.format(first), details={"engine": told.exception_message})
+            hint = _MORE if meant is LimitExceeded else None
+            return meant(message.format(first), hint=hint, details={"engine": told.exception_message})
     if raised is duckdb.Error and told.exception_type in _NO_KIND:
         return CorruptTable(
             f"a file of the table seems damaged: {told.exception_message}",

@@ -23,10 +23,18 @@ if TYPE_CHECKING:
 
 
 class Instance:
-    """One of DuckDB, with memory, threads and spilled files of its own."""
+    """One of DuckDB, with memory, threads and spilled files of its own.
 
-    def __init__(self, config: Mapping[str, Any], spill: Path) -> None:
+    Args:
+        spill: the folder of those files, which DuckDB makes.
+        spill_limit: bytes of them; None is what the disk has.
+    """
+
+    def __init__(self, config: Mapping[str, Any], spill: Path, spill_limit: int | None) -> None:
         self._root = duckdb.connect(config={**config, "temp_directory": str(spill)})
+        if spill_limit is not None:
+            # Given along with the folder, DuckDB says that it has it, and does not keep it.
+            self._root.execute(f"SET GLOBAL max_temp_directory_size = '{spill_limit}B'")
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         self._root.execute("SET GLOBAL errors_as_json = true")
         self._sessions = 0
