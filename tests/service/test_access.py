@@ -162,6 +162,16 @@ class TestWho:
             Service(store_config(str(root)), ["grpc://127.0.0.1:0"], None, Access(clients.cert))
 
 
+def test_grants_of_columns_that_are_not_there(owner: hr.FeatureStore, flights: hr.FeatureGroup) -> None:
+    with pytest.raises(hr.UnknownColumn, match="flights has no column 'pubic'"):
+        owner.grants.add("anna", "reader", group="flights", columns=["public", "pubic"])
+    assert owner.grants.list() == []
+    owner.create_feature_group("flights", primary_key=["id"], version=2).insert(rows(1).select(["id"]))
+    owner.grants.add("anna", "reader", group="flights", columns=["public"])  # which the first version has
+    owner.create_feature_group("empty", primary_key=["id"])
+    owner.grants.add("anna", "reader", group="empty", columns=["later"])
+
+
 @pytest.mark.parametrize("enter", ["certificate", "token"], indirect=True)
 class TestRights:
     def test_without_any_nothing_is_there(self, owner, flights, enter) -> None:
@@ -242,6 +252,21 @@ class TestRights:
         assert enter("anna", project="other").grants.list() == []
         with pytest.raises(hr.PermissionDenied, match="project other"):
             enter("anna", project="other").create_feature_group("g", primary_key=["id"])
+
+    def test_writes_tell_whose_they_are(self, owner, flights, enter) -> None:
+        owner.grants.add("anna", "writer")
+        group = enter("anna").get_feature_group("flights")
+        group.insert(ROWS)
+        group.insert(ROWS, mode="overwrite")
+        group.delete(keys=pa.table({"id": [1]}))
+        group.delete(filter=group["id"] == 2)
+        group.add_features({"more": pa.int64()})
+        group.insert(rows(3).append_column("more", pa.array([1])))
+        group.compact()
+        group.restore(1)
+        assert {commit.user for commit in group.history(limit=7)} == {"anna"}
+        assert owner.get_feature_group("flights").history(limit=1)[0].user == "anna"
+        assert flights.history()[-1].user is None
 
     def test_of_one_group(self, owner, flights, enter) -> None:
         other = owner.create_feature_group("others", primary_key=["id"])

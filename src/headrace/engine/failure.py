@@ -35,7 +35,9 @@ _TRANSLATED: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (duckdb.ConversionException, InvalidArgument, "a value cannot be converted: {}"),
 )
 
-_MORE = "ask for less at once, or allow more: by memory_limit; for a service by --query-memory and --query-disk"
+_MORE = (
+    "ask for less at once, or allow more: by memory_limit; for a service by --query-memory and --query-disk"
+)
 
 _OF_USERS: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (duckdb.InvalidInputException, SqlRejected, "the query cannot be run: {}"),

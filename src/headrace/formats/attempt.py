@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from deltalake.exceptions import CommitFailedError
@@ -10,7 +11,7 @@ from deltalake.exceptions import CommitFailedError
 from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown, Unavailable
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
-from headrace.formats.delta_write import Write, WriteId
+from headrace.formats.delta_write import Write
 from headrace.model.definition import Commit, nothing
 from headrace.model.write_key import passing_key
 
@@ -89,7 +90,7 @@ def _is_doubled(log: DeltaLog, before: int, version: int) -> bool:
 
 def _undo(log: DeltaLog, version: int, write: Write) -> None:
     old = log.at(version - 1)
-    name = WriteId(passing_key(), write.write_id.call)
+    name = dataclasses.replace(write.write_id, key=passing_key())
     try:
         log.writer.restore(old.version, Write(name, write.keys, unique=old.unique, base=version))
     except Exception as error:

@@ -22,6 +22,7 @@ SAME_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 _SCHEMA_ALONE = frozenset({"ADD COLUMN"})
 UPDATED = "headrace.updated"
 _DELETED = "headrace.deleted"
+_USER = "userName"
 WIDENED = "headrace.widened"
 """Marks a commit that wrote all rows anew in wider types, and changed none."""
 
@@ -33,10 +34,12 @@ class WriteId:
     Args:
         key: the caller's.
         call: what the key stands for, such as "insert, mode upsert": it can stand for no other.
+        user: who asked for it, where they had to say; another may ask for the same again.
     """
 
     key: str
     call: str
+    user: str | None = None
 
     def __str__(self) -> str:
         """Under this name it is in the log."""
@@ -78,6 +81,8 @@ class Write:
 def properties(write: Write, *, first: bool = False) -> CommitProperties:
     """What the wheel is told of a write. With `first`, its commit is the table's first, or none."""
     metadata = {WRITE_ID: str(write.write_id), CALL: write.write_id.call}
+    if write.write_id.user is not None:
+        metadata[_USER] = write.write_id.user
     if write.unique is not None:
         metadata[UNIQUE] = json.dumps(write.unique)
     if write.updated is not None:
@@ -124,7 +129,7 @@ def commit_of(entry: Mapping[str, Any]) -> Commit:
         rows_inserted=inserted,
         rows_updated=updated,
         rows_deleted=deleted,
-        user=entry.get("userName"),
+        user=entry.get(_USER),
     )
 
 

@@ -124,7 +124,9 @@ class ViewDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """One write to one table. Row counts are None where the table's log does not tell."""
+    """One write to one table. Row counts are None where the table's log does not tell; the user, where it was written
+    without a service that asks for one.
+    """
 
     snapshot: int
     timestamp: dt.datetime

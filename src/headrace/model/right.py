@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
+import pyarrow as pa
 
-from headrace.errors import InvalidArgument
+from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.name import check_columns, check_name
 from headrace.model.struct import know
 
@@ -91,6 +93,21 @@ def check_grant(grant: Grant) -> Grant:
             raise InvalidArgument("columns are granted to readers of one feature group")
         check_columns(f"the grant to {grant.user}", grant.columns)
     return grant
+
+
+def check_granted(grant: Grant, schemas: Collection[pa.Schema | None]) -> None:
+    """Raises UnknownColumn if a column of the grant is in no version of its group.
+
+    Args:
+        schemas: of each version; None says nothing of what it has, or will have.
+    """
+    there = {name for schema in schemas if schema is not None for name in schema.names}
+    missing = [name for name in grant.columns if name not in there]
+    if missing and there and None not in schemas:
+        raise UnknownColumn(
+            f"feature group {grant.group} has no column {', '.join(map(repr, missing))}",
+            hint=f"it has {', '.join(sorted(there)[:20])}",
+        )
 
 
 know(Grant)

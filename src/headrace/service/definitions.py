@@ -9,7 +9,7 @@ from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import GroupDefinition, ViewDefinition
 from headrace.model.name import parse_reference
 from headrace.model.query import groups_of
-from headrace.model.right import Grant, Rights, Role, check_grant, check_user, is_enough
+from headrace.model.right import Grant, Rights, Role, check_user, is_enough
 from headrace.model.token import NewToken, Token, check_lifetime, check_token_description
 from headrace.registry.registry import Registry
 
@@ -107,7 +107,7 @@ class Definitions:
 
     def add_grant(self, grant: Grant) -> Grant:
         self.require("admin", "grant")
-        return self._registry.add_grant(self._project, check_grant(grant))
+        return self._registry.add_grant(self._project, grant)
 
     def remove_grant(self, user: str, group: str | None) -> None:
         self.require("admin", "take back grants")

@@ -39,7 +39,7 @@ from headrace.model.name import check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
-from headrace.model.right import OWNER, Grant, Rights, is_enough
+from headrace.model.right import OWNER, Grant, Rights, check_grant, check_granted, is_enough
 from headrace.model.search import mentions, told_texts
 from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
@@ -76,13 +76,14 @@ class ProjectStore:
     def __init__(self, store: Store, project: str, rights: Rights = OWNER) -> None:
         self._store = store
         self._project = project
+        self._user = rights.user or None
         self.definitions = Definitions(store.registry, project, rights)
         self.calls = store.calls
         self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
         self.sql = (
             SqlReader(self._reader_of)
             if store.workers is None
-            else WorkerSql(store.workers, store.calls, project, rights.user or None)
+            else WorkerSql(store.workers, store.calls, project, self._user)
         )
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(
@@ -151,7 +152,7 @@ class ProjectStore:
         condition: Condition | None,
         idempotency_key: str,
     ) -> Commit:
-        write_id = _write_id(idempotency_key, inserting(mode, condition is not None))
+        write_id = self._write_id(idempotency_key, inserting(mode, condition is not None))
         if condition is not None:
             if mode != "overwrite":
                 raise InvalidArgument(f"a filter limits what is overwritten, and mode is {mode!r}")
@@ -161,18 +162,18 @@ class ProjectStore:
     def outcome(self, ref: str, idempotency_key: str, call: str) -> Commit | None:
         definition, log = self._written(ref)
         with self._reader.told([definition]):
-            return log.committed(_write_id(idempotency_key, call))
+            return log.committed(self._write_id(idempotency_key, call))
 
     def delete_rows(
         self, ref: str, keys: pa.Table | None, condition: Condition | None, idempotency_key: str
     ) -> Commit:
-        write_id = _write_id(idempotency_key, deleting(condition is None))
+        write_id = self._write_id(idempotency_key, deleting(condition is None))
         if condition is not None:
             self._check_condition(ref, condition)
         return self._write(ref, lambda writer: writer.delete(keys, condition, write_id))
 
     def add_features(self, ref: str, wanted: pa.Schema, idempotency_key: str) -> Commit:
-        write_id = _write_id(idempotency_key, adding(wanted))
+        write_id = self._write_id(idempotency_key, adding(wanted))
         return self._write(ref, lambda writer: writer.add_features(wanted, write_id))
 
     def _check_condition(self, ref: str, condition: Condition) -> None:
@@ -180,7 +181,7 @@ class ProjectStore:
         resolve(Query(Source(ref), (Filter(condition),)), {ref: self._fitting(ref)})
 
     def restore(self, ref: str, snapshot: int, idempotency_key: str) -> Commit:
-        write_id = _write_id(idempotency_key, restoring(snapshot))
+        write_id = self._write_id(idempotency_key, restoring(snapshot))
         definition, _ = self._written(ref)
         with self._store.storage.held([definition.location]):  # against a vacuum, for which its files are old
             return self._write(ref, lambda writer: writer.restore(snapshot, write_id))
@@ -189,7 +190,7 @@ class ProjectStore:
         definition, log = self._written(ref)
         held, location = self._store.storage.held, definition.location
         with self._reader.told([definition]), held([location]), held([f"{location}/_delta_log"], alone=True):
-            return compact(definition, log, zorder)
+            return compact(definition, log, zorder, self._user)
 
     def vacuum(self, ref: str, retention_hours: int, dry_run: bool) -> list[str]:
         self.definitions.require("admin", "vacuum feature groups")
@@ -285,6 +286,10 @@ class ProjectStore:
         return self.definitions.list_grants()
 
     def add_grant(self, grant: Grant) -> Grant:
+        check_grant(grant)
+        if self.is_admin and grant.group is not None and grant.columns:
+            listed = map(self._listed, self.definitions.list_groups(grant.group, {}))
+            check_granted(grant, [None if group is None else group.schema for group in listed])
         return self.definitions.add_grant(grant)
 
     def remove_grant(self, user: str, group: str | None) -> None:
@@ -328,7 +333,7 @@ class ProjectStore:
         """The reads of any project, for the same caller."""
         if project is None or project == self._project:
             return self._reader
-        return self._store.project(project, self.definitions.rights.user or None)._reader
+        return self._store.project(project, self._user)._reader
 
     def _table(self, name: str, version: int | None) -> tuple[GroupDefinition, Table]:
         definition = self.definitions.get_group(name, version)
@@ -422,6 +427,11 @@ class ProjectStore:
                 self._remove(definition)  # the write may have made the folder anew
                 raise deleted
 
+    def _write_id(self, idempotency_key: str, call: str) -> WriteId:
+        if not isinstance(idempotency_key, str) or not 0 < len(idempotency_key) <= 512:
+            raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be text of 1 to 512 characters")
+        return WriteId(idempotency_key, call, self._user)
+
     def _keep_in_mind(self, definition: GroupDefinition, table: Table) -> None:
         """That the group has a table now; where that fails, whoever meets it next does it."""
         if table.started and not definition.started:
@@ -433,9 +443,3 @@ def _texts(group: Group) -> list[str]:
     told = group.definition
     columns = () if group.schema is None else group.schema.names
     return [*told_texts(told.name, told.description, told.tags), *columns]
-
-
-def _write_id(idempotency_key: str, call: str) -> WriteId:
-    if not isinstance(idempotency_key, str) or not 0 < len(idempotency_key) <= 512:
-        raise InvalidArgument(f"idempotency_key {idempotency_key!r} must be text of 1 to 512 characters")
-    return WriteId(idempotency_key, call)

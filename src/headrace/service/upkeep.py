@@ -20,7 +20,7 @@ from headrace.model.write_key import passing_key
 _ATTEMPTS = 5
 
 
-def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...]) -> Commit:
+def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...], user: str | None) -> Commit:
     """Put the rows of small files into large ones; with `zorder`, those that are alike in these columns together.
 
     It rests on the files that it reads, which the wheel sees to, and not on a snapshot: appends may come between. Only
@@ -34,7 +34,7 @@ def compact(definition: GroupDefinition, log: DeltaLog, zorder: tuple[str, ...])
         if snapshot is None:
             return nothing(-1)
         _check_order(definition, snapshot, zorder)
-        write = Write(WriteId(passing_key(), "compact"), definition.identity, unique=None)
+        write = Write(WriteId(passing_key(), "compact", user), definition.identity, unique=None)
         commit = attempt_compaction(log, zorder, write, snapshot.version)
         if commit is not None:
             return commit
