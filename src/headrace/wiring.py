@@ -203,7 +203,7 @@ class Service:
                 "prometheus-client is not installed, and --http serves its metrics",
                 hint='pip install "headrace[metrics]"',
             ) from None
-        metrics = Metrics(self._store.engine, self._queries)
+        metrics = Metrics(self._store, self._queries)
         readers.append(metrics.count)
         found = pages(self._store, self._door, self._health, metrics)
         if scheme == "http" or tls is None:

@@ -62,6 +62,23 @@ def test_a_line_says_who_did_what_and_no_value(serve, tmp_path: Path) -> None:
     assert "topsecret" not in file.read_text()
 
 
+def test_a_query_that_is_refused_names_its_tables(serve, tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    store = serve(file)
+    store.create_feature_group("people", primary_key=["id"]).insert(pa.table({"id": [1]}))
+    for sql, names in {
+        "SELECT * FROM secrets JOIN people USING (id)": ["secrets", "people"],
+        "SELECT nothing FROM people": ["people"],
+        "SELECT * FROM other.secrets AT (VERSION => 7)": ["other.secrets"],
+        "SELECT getenv('PATH') FROM people": [],
+    }.items():
+        with pytest.raises((hr.NotFound, hr.SqlRejected)):
+            store.sql(sql).to_arrow()
+        line = lines(file)[-1]
+        assert sorted(line["feature_groups"]) == sorted(names)
+        assert line["outcome"] in ("NOT_FOUND", "SQL_REJECTED")
+
+
 def test_it_follows_a_rotation_and_keeps_what_is_there(serve, tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     file.write_text('{"call":"before"}\n')

@@ -87,6 +87,10 @@ def test_who_runs_who_waits_and_who_is_refused(service: Service, store: hr.Featu
     for one in asked:
         one.start()
     deadline = time.monotonic() + 20
+    while samples(service)["headrace_sql_memory_bytes"] < 10_000_000:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert samples(service)["headrace_sql_processes"] >= 1
     while samples(service).get("headrace_rejected_total", 0) < 1:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -160,7 +160,10 @@ def to_value(given: Any) -> Value:
         return Value("date", given.isoformat())
     if isinstance(given, decimal.Decimal) and given.is_finite():
         return Value("decimal", format(given, "f"))
-    raise InvalidArgument(f"a column cannot be compared with a {type(given).__name__}: {given!r}")
+    raise InvalidArgument(
+        f"a {type(given).__name__} is no value of a column: {given!r}",
+        hint="give bool, int, float, Decimal, str, bytes, date or datetime",
+    )
 
 
 class Column:

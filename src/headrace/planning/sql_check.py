@@ -60,12 +60,16 @@ class SqlTable:
     timestamp: str | None = None
 
     @property
+    def named(self) -> str:
+        """With its project, where that is another than the query's."""
+        return self.name if self.project is None else f"{self.project}.{self.name}"
+
+    @property
     def label(self) -> str:
         """What tells it from others of the same query."""
-        name = self.name if self.project is None else f"{self.project}.{self.name}"
         if self.snapshot is not None:
-            return f"{name} at version {self.snapshot}"
-        return name if self.timestamp is None else f"{name} at {self.timestamp}"
+            return f"{self.named} at version {self.snapshot}"
+        return self.named if self.timestamp is None else f"{self.named} at {self.timestamp}"
 
     @property
     def shown(self) -> str:
@@ -302,6 +306,6 @@ def _table(part: Mapping[str, Any]) -> SqlTable:
         case "TIMESTAMP", "STRING", time:
             return SqlTable(name, project, timestamp=time)
     raise SqlRejected(
-        f"it is not said which snapshot of {path[-1]} is meant",
+        f"AT says no snapshot of {path[-1]}: that is a whole number from 0 on, or a time",
         hint="write AT (VERSION => 12), or AT (TIMESTAMP => '2026-11-02T00:00Z')",
     )

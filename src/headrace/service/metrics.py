@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from headrace.engine.duck import Engine
 from headrace.errors import Busy, Cancelled, HeadraceError
 from headrace.service.queries import Queries
 from headrace.service.record import OK, CallRecord
+from headrace.service.store import Store
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,7 +25,7 @@ _OUTCOMES = {OK: "ok", Busy.code: "busy", Cancelled.code: "cancelled"}
 class Metrics:
     """Those of one service, in a registry of their own."""
 
-    def __init__(self, engine: Engine, queries: Queries) -> None:
+    def __init__(self, store: Store, queries: Queries) -> None:
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "headrace_call_seconds",
@@ -61,7 +61,7 @@ class Metrics:
             registry=self._registry,
         )
         ProcessCollector(registry=self._registry)
-        self._registry.register(_Now(engine, queries))
+        self._registry.register(_Now(store, queries))
 
     def count(self, record: CallRecord) -> None:
         outcome = _OUTCOMES.get(record.outcome, "error")
@@ -93,8 +93,8 @@ class Metrics:
 class _Now(Collector):
     """What is so at the moment, and is asked for when somebody wants to know."""
 
-    def __init__(self, engine: Engine, queries: Queries) -> None:
-        self._engine = engine
+    def __init__(self, store: Store, queries: Queries) -> None:
+        self._store = store
         self._queries = queries
 
     def describe(self) -> list[Metric]:
@@ -105,11 +105,16 @@ class _Now(Collector):
         yield _gauge("headrace_queries_waiting", "Queries that wait for a turn.", self._queries.waiting)
         yield _gauge("headrace_draining", "Whether the service is about to stop.", self._queries.draining)
         try:
-            memory, spilled = self._engine.memory()
+            memory, spilled = self._store.engine.memory()
         except HeadraceError:
             return  # it is being closed
         yield _gauge("headrace_engine_memory_bytes", "Memory that the query engine holds.", memory)
         yield _gauge("headrace_engine_spilled_bytes", "Bytes that the query engine has put on disk.", spilled)
+
+        if self._store.workers is not None:
+            processes, held = self._store.workers.held()
+            yield _gauge("headrace_sql_processes", "Processes that run what users write in SQL.", processes)
+            yield _gauge("headrace_sql_memory_bytes", "Memory that these processes hold.", held)
 
 
 def _gauge(name: str, what: str, value: float) -> GaugeMetricFamily:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace import protocol
+from headrace.errors import HeadraceError
 from headrace.model.definition import ViewDefinition
 from headrace.model.query import ENTITIES, groups_of
 from headrace.model.request import ReadRequest
@@ -42,6 +43,12 @@ def names_in(action: str, body: Any) -> Names:
         return _names([f"{body.schema}.{body.table}" if body.schema else body.table])
     ref = getattr(body, "ref", None)
     return _names([ref]) if isinstance(ref, str) else Names()
+
+
+def names_refused(error: HeadraceError) -> Names:
+    """Of the tables of a query that was refused, which may be groups or views."""
+    tables = error.details.get("tables")
+    return _names(map(str, tables)) if isinstance(tables, list) else Names()
 
 
 def _of_request(request: ReadRequest) -> Names:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headrace.calls import Calls
 from headrace.engine.failure import translated
 from headrace.engine.session import Session
-from headrace.errors import Cancelled, InvalidArgument, NameClash, NotFound, SqlRejected
+from headrace.errors import Cancelled, HeadraceError, InvalidArgument, NameClash, NotFound, SqlRejected
 from headrace.formats.base import Snapshot, addresses
 from headrace.formats.duckdb_type import duckdb_type
 from headrace.formats.streamed import StreamedSnapshot
@@ -67,13 +67,15 @@ class SqlReader:
 
         Raises:
             SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group or view.
+            The details name the `tables` of the query, once it was read.
         """
         with contextlib.closing(self._readers(None).engine.open_for_user()) as session:
             query = _checked(session, request)
-            # A request that was prepared before has its tables.
-            tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
-            self._show_columns(session, query, tables)
-            schema = _schema(session, _written(session, query.tree))
+            with _naming(query):
+                # A request that was prepared before has its tables.
+                tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
+                self._show_columns(session, query, tables)
+                schema = _schema(session, _written(session, query.tree))
         snapshots: dict[str, int] = {}
         for table in query.tables:
             read = tables[table.label].query
@@ -238,6 +240,16 @@ class SqlRows:
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+
+@contextlib.contextmanager
+def _naming(query: CheckedQuery) -> Iterator[None]:
+    """Errors tell which tables the query names, for whoever keeps a record of what was asked for."""
+    try:
+        yield
+    except HeadraceError as error:
+        error.details["tables"] = list(dict.fromkeys(table.named for table in query.tables))
+        raise
 
 
 def _show(session: Session, table: SqlTable, rows: str) -> None:

@@ -20,6 +20,7 @@ from headrace.errors import (
     Unavailable,
 )
 from headrace.service.headers import CallHeaders
+from headrace.service.named import names_refused
 
 _log = logging.getLogger("headrace.service")
 
@@ -43,6 +44,8 @@ def told(headers: CallHeaders) -> Iterator[None]:
         yield
     except HeadraceError as error:
         headers.record.outcome = error.code
+        if not any(headers.record.names):
+            headers.record.names = names_refused(error)
         raise _crossing(error, headers) from None
     except fl.FlightError:
         headers.record.outcome = Cancelled.code  # it is the library's, which found nobody to write to

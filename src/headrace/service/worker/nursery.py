@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from headrace.errors import Unavailable
 from headrace.service.worker.channel import is_readable
-from headrace.service.worker.parent import NUMBER, STARTED
+from headrace.service.worker.parent import NUMBER
 
 _MOST_BYTES = 1024
 
@@ -40,7 +40,7 @@ class Nursery:
         status, status_in = os.pipe()
         number = next(self._numbers)
         try:
-            self._start(number, [theirs.fileno(), rows_in, status_in])
+            pid = self._start(number, [theirs.fileno(), rows_in, status_in])
         except OSError as error:
             ours.close()
             os.close(rows)
@@ -50,7 +50,7 @@ class Nursery:
             theirs.close()
             os.close(rows_in)
             os.close(status_in)
-        return Child(self, number, ours, os.fdopen(rows, "rb"), status)
+        return Child(self, number, pid, ours, os.fdopen(rows, "rb"), status)
 
     def kill(self, number: int) -> None:
         with contextlib.suppress(OSError), self._lock:
@@ -63,14 +63,16 @@ class Nursery:
             self._closed = True
             self._end()
 
-    def _start(self, number: int, files: list[int]) -> None:
+    def _start(self, number: int, files: list[int]) -> int:
         with self._lock:
             told = self._told(number, files)
             if not told:  # it was brought down
                 self._end()
                 told = self._told(number, files)
-        if told != STARTED:
+        if len(told) != NUMBER.size:
             raise ChildProcessError(told.decode() or "what starts it has ended")
+        (pid,) = NUMBER.unpack(told)
+        return int(pid)
 
     def _told(self, number: int, files: list[int]) -> bytes:
         parent = self._loaded()
@@ -108,14 +110,16 @@ class Child:
     """A worker's process, as its service has it.
 
     Args:
+        pid: of its process.
         control: to what it is told, and tells.
         rows: that it gives.
         status: by which its end is told.
     """
 
     def __init__(
-        self, nursery: Nursery, number: int, control: socket.socket, rows: BinaryIO, status: int
+        self, nursery: Nursery, number: int, pid: int, control: socket.socket, rows: BinaryIO, status: int
     ) -> None:
+        self.pid = pid
         self.control = control
         self.rows = rows
         self._nursery = nursery

@@ -16,8 +16,7 @@ import traceback
 import pyarrow as pa
 
 NUMBER = struct.Struct("=i")
-"""How a worker is named, and how its end is told."""
-STARTED = b"started"
+"""How a worker is named, how its process is, and how its end is told."""
 _FILES = 3
 _PR_SET_PDEATHSIG = 1
 _NICE = 5
@@ -28,7 +27,8 @@ class Parent:
     """Forks a worker whenever its service asks, and tells how each ended. It has one thread, so that it may fork.
 
     A message of one number names a worker: with files a new one, which gets the first two of them, and whose status is
-    written to the third; without files one that is to be killed. The first is answered, once there is one.
+    written to the third; without files one that is to be killed. The first is answered: by the worker's process, or by
+    why there is none.
     """
 
     def __init__(self, service: socket.socket) -> None:
@@ -62,7 +62,7 @@ class Parent:
         except OSError as error:
             for given in (control, rows, status):
                 os.close(given)
-            self._service.send(str(error).encode())
+            self._service.send(f"no process: {error}".encode())
             return
         if not pid:
             for held in (self._woken, self._wakes, status, *self._statuses.values()):
@@ -72,7 +72,7 @@ class Parent:
         os.close(control)
         os.close(rows)
         self._pids[number], self._statuses[pid] = pid, status
-        self._service.send(STARTED)
+        self._service.send(NUMBER.pack(pid))
 
     def _reap(self) -> None:
         while self._statuses:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -35,6 +37,7 @@ _GRACE_S = 0.6
 _PATIENCE_S = 30.0
 _EVICTED_S = 5.0
 """Who takes no rows for so long gives way to who waits."""
+_HELD = re.compile(r"RssAnon:\s*([0-9]+) kB")
 _OUT_OF_MEMORY = (-signal.SIGKILL, -signal.SIGABRT)
 
 
@@ -61,6 +64,12 @@ class Workers:
     def load(self) -> None:
         """Load what workers need, meanwhile, so that the first who asks need not wait for that."""
         self._nursery.load()
+
+    def held(self) -> tuple[int, int]:
+        """How many processes there are, and bytes of memory that they hold; 0 where the system does not tell."""
+        with self._changed:
+            workers = [*self._idle, *self._busy]
+        return len(workers), sum(worker.held for worker in workers)
 
     @contextlib.contextmanager
     def one(self, check: Callable[[], None]) -> Iterator[WorkerProcess]:
@@ -171,6 +180,15 @@ class WorkerProcess:
             raise Unavailable(
                 "a process for queries in SQL does not start", hint="its reason is in the service's log"
             )
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that its process holds; 0 where it has ended, or the system does not tell."""
+        try:
+            told = _HELD.search(Path(f"/proc/{self._child.pid}/status").read_text())
+        except OSError:
+            return 0
+        return 0 if told is None else int(told[1]) * 1024
 
     @property
     def is_well(self) -> bool:
