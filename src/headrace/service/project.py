@@ -83,7 +83,7 @@ class ProjectStore:
         self.sql = (
             SqlReader(self._reader_of)
             if store.workers is None
-            else WorkerSql(store.workers, store.calls, project, self._user)
+            else WorkerSql(store.workers, store.calls, project, self._user, self._reader.is_newest)
         )
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(

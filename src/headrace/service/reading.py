@@ -239,6 +239,31 @@ class Reader:
         if request.query is not None:
             check_kept(request.query, self._tables(request.query, request.locations))
 
+    def is_newest(self, request: ReadRequest) -> bool:
+        """Whether the tables of a prepared query in SQL are groups, each at the snapshot that is the newest now."""
+        try:
+            for label, pinned in request.tables.items():
+                definition, table = self._table(*parse_reference(label))
+                newest = table.newest()
+                source = None if pinned.query is None else pinned.query.source
+                if (
+                    pinned.kind == "training"
+                    or source is None
+                    or newest is None
+                    or source.group != definition.ref
+                ):
+                    return False
+                if (
+                    source.snapshot != newest.version
+                    or pinned.locations.get(source.group) != definition.location
+                ):
+                    return False
+                if not newest.lasting:
+                    return False
+        except HeadraceError:
+            return False
+        return True
+
     def reference(self, name: str) -> str:
         """The whole reference of a group, `flights@v1`, of which the name may be all that is given. Raises NotFound."""
         definition, _ = self._table(*parse_reference(name))

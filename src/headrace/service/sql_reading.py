@@ -34,6 +34,7 @@ from headrace.planning.sql_check import (
     with_parameters,
 )
 from headrace.planning.sql_nulls import put_unforeseen
+from headrace.planning.sql_simple import simple_select
 from headrace.protocol import BATCH_ROWS
 from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
@@ -76,14 +77,16 @@ class SqlReader:
                 tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
                 self._show_columns(session, query, tables)
                 schema = _schema(session, _written(session, query.tree))
+        simple = self._simple(query, tables, schema)
         snapshots: dict[str, int] = {}
         for table in query.tables:
             read = tables[table.label].query
             for ref, snapshot in ({} if read is None else snapshots_of(read)).items():
                 snapshots[ref if table.project is None else f"{table.project}.{ref}"] = snapshot
+        pinned = request if simple is None else msgspec.structs.replace(simple, limit=request.limit)
         return Prepared(
             request=msgspec.structs.replace(
-                request, tables=tables, now=request.now or dt.datetime.now(dt.UTC)
+                pinned, tables=tables, now=request.now or dt.datetime.now(dt.UTC)
             ),
             schema_ipc=write_schema(schema),
             features=(),
@@ -153,6 +156,22 @@ class SqlReader:
         session.execute(
             f"CREATE TEMP TABLE {identifier(table.shown)} AS SELECT {columns} FROM {identifier(rows)}"
         )
+
+    def _simple(
+        self, query: CheckedQuery, tables: Mapping[str, ReadRequest], schema: pa.Schema
+    ) -> ReadRequest | None:
+        """The query as a read of a group, which is planned, if it is no more than that and gives the same columns."""
+        if len(query.tables) != 1 or query.tables[0].project is not None:
+            return None
+        select, pinned = simple_select(query.tree), tables[query.tables[0].label]
+        if select is None or pinned.query is None or pinned.kind == "training":
+            return None
+        reader = self._readers(None)
+        read = select.query(pinned.query.source, reader.schema_of(pinned))
+        if read is None:
+            return None
+        request = msgspec.structs.replace(pinned, query=read)
+        return request if reader.schema_of(request).equals(schema) else None
 
     def _show_columns(self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> None:
         """Give the session tables with the columns of the query's, and no rows."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Generator
 
+import msgspec
 import pyarrow as pa
 
 from headrace.calls import Calls
+from headrace.engine.kept import Kept
 from headrace.errors import Cancelled, InternalError
 from headrace.model.definition import read_schema
 from headrace.model.request import Prepared, ReadRequest
@@ -16,24 +19,45 @@ from headrace.service.record import FileCount
 from headrace.service.worker.channel import Ask, Told
 from headrace.service.worker.pool import WorkerProcess, Workers
 
+_KEPT_QUERIES = 256
+_LONGEST_KEPT = 10_000
+
 
 class WorkerSql:
     """As `headrace.service.sql_reading.SqlReader`, in other processes.
 
     Args:
         user: None may do everything.
+        is_newest: whether what a query was prepared for is what it would be prepared for now.
     """
 
-    def __init__(self, workers: Workers, calls: Calls, project: str, user: str | None) -> None:
+    def __init__(
+        self,
+        workers: Workers,
+        calls: Calls,
+        project: str,
+        user: str | None,
+        is_newest: Callable[[ReadRequest], bool],
+    ) -> None:
+        self._is_newest = is_newest
+        # Drivers prepare a statement and then what it runs, and dashboards ask the same again and again.
+        self._kept: Kept[Prepared] = Kept(_KEPT_QUERIES)
         self._workers = workers
         self._calls = calls
         self._project = project
         self._user = user
 
     def prepare(self, request: ReadRequest, gone: Callable[[], bool] = lambda: False) -> Prepared:
+        key = msgspec.msgpack.encode(request)
+        kept = self._kept.get(key)
+        if kept is not None and self._is_newest(kept.request):
+            now = dt.datetime.now(dt.UTC)
+            return msgspec.structs.replace(kept, request=msgspec.structs.replace(kept.request, now=now))
         prepared = self._told(Ask("prepare", self._project, self._user, request=request), gone).prepared
         if prepared is None:
             raise InternalError("a worker gave no answer")
+        if request.now is None and len(key) <= _LONGEST_KEPT:
+            self._kept.put(key, prepared)
         return prepared
 
     def parameters(self, sql: str) -> list[str]:
