@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import (
+    checks,
     commits,
     dataset,
     external,
@@ -24,6 +25,7 @@ WORKLOADS: dict[str, Workload] = {
     workload.name: workload
     for family in (
         tpch,
+        checks,
         memory,
         lookup,
         pit,

@@ -60,7 +60,7 @@ class Driver(Rows):
 
     @contextmanager
     def opened(self) -> Iterator[Run]:
-        with Served(self.root).listening() as (url, _), dbapi.connect(url, autocommit=True) as connection:
+        with Served(self.root).listening() as way, dbapi.connect(way.url, autocommit=True) as connection:
 
             def run(_: int) -> object:
                 with connection.cursor() as cursor:

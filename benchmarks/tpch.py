@@ -91,7 +91,7 @@ def _cases(read: Read, scale: float) -> list[Case]:
         Case("in-process", ByHand(root, read)),
         Case("embedded", Headrace(Embedded(root), read)),
         Case("tcp", Headrace(Served(root), read)),
-        Case("tls", Headrace(Served(root, tls=True), read)),
+        Case("tls", Headrace(Served(root, asks="certificate"), read)),
     ]
 
 

@@ -30,6 +30,9 @@ SERVED = {
     "read()",
     "sql()",
     "Flight SQL",
+    "nobody asked",
+    "token",
+    "certificate",
 }
 SHARES = [
     ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
@@ -39,7 +42,7 @@ SHARES = [
     ["tunnel-10k", "tunnel-6m"],
     ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
     ["postgresql-scan", "pit-formats"],
-    ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small"],
+    ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
