@@ -22,6 +22,7 @@ _MAX_VERSION = 2**31 - 1
 _MAX_TAG_KEY_BYTES = 255
 _MOST_TAGS = 100
 _SHOWN = 10
+_LONGEST_GLOB = 255
 
 
 def each(definition: object) -> bool:
@@ -100,6 +101,8 @@ class Catalog(Generic[Definition]):
     ) -> list[Definition]:
         """All versions whose name matches the glob and that bear all the tags, by name and version."""
         _check_count(tags)
+        if name_glob is not None and len(name_glob) > _LONGEST_GLOB:
+            raise InvalidArgument(f"a pattern of {len(name_glob):,} characters is longer than any name")
         columns = self._entries.c
         query = select(columns.name, columns.definition).where(columns.project == project)
         for key, value in tags.items():

@@ -6,7 +6,6 @@ Source: the commands for metadata in Arrow's `FlightSql.proto`, whose schemas th
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +17,7 @@ from headrace.model.definition import GroupDefinition, ViewDefinition, read_sche
 from headrace.model.request import ReadRequest
 from headrace.planning.sql_check import CATALOG
 from headrace.service.flight_sql.information import SQL_INFO, XDBC_TYPES, sql_info, xdbc_types
+from headrace.service.flight_sql.like import LikePattern
 from headrace.service.project import ProjectStore
 
 _CATALOG_NAME = pa.field("catalog_name", pa.string())
@@ -134,7 +134,7 @@ class Catalog:
         if command.HasField("catalog") and command.catalog != CATALOG:
             return []
         pattern = _like(command, "db_schema_filter_pattern")
-        return [name for name in self._projects() if pattern.fullmatch(name)]
+        return [name for name in self._projects() if pattern.matches(name)]
 
     def _tables(self, command: Any) -> pa.Table:
         pattern = _like(command, "table_name_filter_pattern")
@@ -142,7 +142,7 @@ class Catalog:
         rows = []
         for project in self._schemas(command):
             for table in self._of_project(project):
-                if table.kind not in kinds or not pattern.fullmatch(table.name):
+                if table.kind not in kinds or not pattern.matches(table.name):
                     continue
                 row: list[object] = [CATALOG, project, table.name, table.kind]
                 if command.include_schema:
@@ -225,14 +225,9 @@ def _told(table: _Table, field: pa.Field) -> dict[str, str]:
     return {_FIELD + name: value for name, value in told.items()}
 
 
-def _like(command: Any, field: str) -> re.Pattern[str]:
-    """A pattern of SQL's LIKE, in which a backslash takes the meaning from what follows; by default all."""
-    if not command.HasField(field):
-        return re.compile(".*", re.DOTALL)
-    parts = re.findall(r"\\.|.", getattr(command, field), re.DOTALL)
-    meant = {"%": ".*", "_": "."}
-    written = (meant.get(part) or re.escape(part[1:] if len(part) > 1 else part) for part in parts)
-    return re.compile("".join(written), re.DOTALL)
+def _like(command: Any, field: str) -> LikePattern:
+    """By default all."""
+    return LikePattern(getattr(command, field) if command.HasField(field) else "%")
 
 
 def _table(rows: list[list[object]], schema: pa.Schema) -> pa.Table:
