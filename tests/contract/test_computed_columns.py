@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import time
 
 import pyarrow as pa
 import pytest
@@ -134,6 +135,42 @@ def test_values_and_types(flights, sql, kind, expected):
     assert result.to_arrow().schema.field("out").type == kind
     assert by_key(result, "id", "out") == pytest.approx(expected) if kind == pa.float64() else True
     assert kind == pa.float64() or by_key(result, "id", "out") == expected
+
+
+def test_texts_that_grow_are_bounded(flights):
+    """Doubled thirty times, one letter would take a gigabyte, for each row of a batch."""
+    doubled, joined = "'A'", "carrier"
+    for _ in range(30):
+        doubled = f"replace({doubled}, 'A', 'AA')"
+    for _ in range(7):
+        joined = f"concat({joined}, {joined})"
+    begun = time.monotonic()
+    with pytest.raises(hr.InvalidArgument, match="a computed text of 131072 bytes is too long"):
+        flights.select("id").with_columns(out=f"length({doubled})").read().to_arrow()
+    assert time.monotonic() - begun < 5
+    query = flights.select("id").with_columns(out=f"length({joined})")
+    assert by_key(query.read(), "id", "out") == [256, 128, None, 384]
+    longest = "'A'"
+    for _ in range(16):
+        longest = f"replace({longest}, 'A', 'AA')"
+    whole = flights.select("id").with_columns(out=f"length({longest})")
+    assert by_key(whole.read(), "id", "out") == [65_536] * 4
+    with pytest.raises(hr.InvalidArgument, match="65537 bytes is too long"):
+        flights.select("id").with_columns(out=f"length(concat({longest}, 'A'))").read().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("replace(carrier, '', 'x')", ["AA", "b", None, " c "]),
+        ("replace(carrier, 'A', carrier)", ["AAAA", "b", None, " c "]),
+        ("replace(carrier, carrier, 'long')", ["long", "long", None, "long"]),
+        ("replace(replace(carrier, 'A', 'bb'), 'b', 'ccc')", ["cccccccccccc", "ccc", None, " c "]),
+        ("concat(replace(carrier, 'A', 'ää'), carrier)", ["ääääAA", "bb", None, " c  c "]),
+    ],
+)
+def test_texts_that_grow(flights, sql, expected):
+    assert by_key(flights.select("id").with_columns(out=sql).read(), "id", "out") == expected
 
 
 class TestQueries:
@@ -336,14 +373,14 @@ class TestRefused:
         query = flights.select("id").with_columns(out="9223372036854775807 + n")
         with pytest.raises(hr.InvalidArgument, match="out of range"):
             query.read().to_arrow()
-        for time in (
+        for moment in (
             "timestamp 'infinity'",
             "timestamp '10000-01-01'",
             "date '-infinity'",
             "date '0002-01-01 (BC)'",
         ):
             with pytest.raises(hr.InvalidArgument, match="not in the years 1 to 9999"):
-                flights.select("id").with_columns(out=time).read().to_arrow()
+                flights.select("id").with_columns(out=moment).read().to_arrow()
         query = flights.select("id").with_columns(out="cast(carrier as bigint)")
         with pytest.raises(hr.InvalidArgument, match="cannot be converted"):
             query.read().to_arrow()

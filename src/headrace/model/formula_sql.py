@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from headrace.model.formula import (
     Nothing,
     Operate,
     Read,
+    below,
     kind_of,
     type_of,
 )
@@ -41,6 +42,8 @@ _RESULTS = {
 _READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
 # Where a function has no answer DuckDB raises an error, and other engines say NaN.
 _GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
+LONGEST_MADE = 65_536
+"""Bytes of a text that is made longer than what it is made of."""
 _FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
 _BEFORE, _AFTER = "0001-12-31 (BC) 23:59:59.999999", "10000-01-01"
 
@@ -116,7 +119,19 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
             case "length":
                 return f"CAST(length({given[0]}) AS BIGINT)"
             case "concat":
-                return f"({' || '.join(given)})"
+                if not any(map(_grows, arguments)):
+                    return f"({' || '.join(given)})"
+                parts = [f"_p.p{i}" for i in range(len(given))]
+                size = " + ".join(f"strlen({part})" for part in parts)
+                return _bounded(dict(zip(parts, given, strict=True)), f"({' || '.join(parts)})", size)
+            case "replace":
+                sought, put = arguments[1:]
+                if _is_no_longer(put, sought):
+                    return f"replace({', '.join(given)})"
+                found = "(strlen(_p.p0) - strlen(replace(_p.p0, _p.p1, ''))) // greatest(strlen(_p.p1), 1)"
+                size = f"strlen(_p.p0) + {found} * (strlen(_p.p2) - strlen(_p.p1))"
+                parts = ["_p.p0", "_p.p1", "_p.p2"]
+                return _bounded(dict(zip(parts, given, strict=True)), f"replace({', '.join(parts)})", size)
             case "coalesce":
                 given = [
                     value if isinstance(argument, Constant | Nothing) else unforeseen_sql(value)
@@ -127,6 +142,41 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
     result = type_of(formula, kind)
     computed = f"CAST({sql(formula)} AS {_RESULTS[result]})"
     return _without_nan(computed) if pa.types.is_floating(result) else computed
+
+
+def _is_no_longer(one: Formula, other: Formula) -> bool:
+    """Of literals, whether one has no more bytes than the other."""
+    if not (isinstance(one, Constant) and isinstance(other, Constant)):
+        return False
+    return len(one.value.text.encode()) <= len(other.value.text.encode())
+
+
+def _grows(formula: Formula) -> bool:
+    """Whether it makes longer texts of others."""
+    return any(
+        isinstance(node, Call) and node.function in ("concat", "replace")
+        for node in (formula, *_all_below(formula))
+    )
+
+
+def _all_below(formula: Formula) -> Iterator[Formula]:
+    for part in below(formula):
+        yield part
+        yield from _all_below(part)
+
+
+def _bounded(given: Mapping[str, str], made: str, size: str) -> str:
+    """A text that is made of others, or an error where it would be too long: doubled again and again, a few letters
+    fill all memory within one batch of rows, where nothing counts it and nothing interrupts it.
+
+    Args:
+        given: SQL for each of the parts, by the name that it has in `made` and `size`. Each stands there once, since
+            what stands in a statement twice at each level makes that too long as well.
+    """
+    parts = ", ".join(f"{name.removeprefix('_p.')}: {part}" for name, part in given.items())
+    failing = f"CAST(CAST('a computed text of ' || ({size}) || ' bytes is too long' AS BIGINT) AS VARCHAR)"
+    test = f"CASE WHEN coalesce({size}, 0) <= {LONGEST_MADE} THEN {made} ELSE {failing} END"
+    return f"list_transform([{{{parts}}}], lambda _p: {test})[1]"
 
 
 def _in_calendar(value: str, target: str, tried: bool) -> str:
