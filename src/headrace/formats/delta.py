@@ -161,7 +161,9 @@ class DeltaLog:
             return [entry.commit for entry in self._entries(limit)]
 
     def committed(self, write_id: WriteId) -> Commit | None:
-        """The commit of a write; None if no commit bears its id. Raises InvalidArgument if that is of another call."""
+        """The commit of a write; None if no commit bears its id. Raises InvalidArgument if that is of another call,
+        or user.
+        """
         with self._lock, translated(self.table):
             table = self._refreshed()
             if table is None:
@@ -175,6 +177,16 @@ class DeltaLog:
             raise InvalidArgument(
                 f"idempotency_key={write_id.key!r} names another write of this table, snapshot {found.version} "
                 f"({found.call}), and nothing was done ({write_id.call})",
+                hint="give each call a key of its own",
+            )
+        if (
+            found is not None
+            and found.commit.user is not None
+            and write_id.user not in (None, found.commit.user)
+        ):
+            raise InvalidArgument(
+                f"idempotency_key={write_id.key!r} names a write of {found.commit.user} to this table, snapshot "
+                f"{found.version}, and nothing was done",
                 hint="give each call a key of its own",
             )
         return None if found is None else found.commit

@@ -34,7 +34,7 @@ class WriteId:
     Args:
         key: the caller's.
         call: what the key stands for, such as "insert, mode upsert": it can stand for no other.
-        user: who asked for it, where they had to say; another may ask for the same again.
+        user: who asked for it, where they had to say; then it is nobody else's.
     """
 
     key: str
