@@ -58,6 +58,26 @@ class TestRead:
         assert sorted(values(group.read(filter=group["year"] == 2025), "temp")) == [1.0, 1.0]
         assert values(group.read(snapshot=0), "origin") == ["JFK"] * 3
 
+    def test_not_after_the_group_was_deleted(self, store, table, tmp_path):
+        prepared = register(store, table).read()
+        assert prepared.to_arrow().num_rows == 6
+        by_sql = store.sql("SELECT temp FROM weather")
+        counted = store.sql("SELECT count(*) AS n FROM weather")
+        assert by_sql.to_arrow().num_rows == 6
+        assert counted.to_arrow().to_pylist() == [{"n": 6}]
+        store.delete_feature_group("weather", 1)
+        for result in (prepared, by_sql, counted):
+            with pytest.raises(hr.NotFound):
+                result.to_arrow()
+        other = str(tmp_path / "other")
+        deltalake.write_deltalake(other, deltalake.DeltaTable(table).to_pyarrow_table())
+        store.register_feature_group(
+            "weather", other, version=1, format="delta", primary_key=["origin"], event_time="seen"
+        )
+        for result in (prepared, by_sql, counted):
+            with pytest.raises(hr.NotFound, match="made again"):
+                result.to_arrow()
+
     def test_it_is_found_again(self, store, table):
         register(store, table, ttl="1h", description="theirs", tags={"by": "them"})
         (found,) = store.list_feature_groups(tags={"by": "them"})

@@ -149,17 +149,7 @@ class Reader:
         """One run of a pinned read."""
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
-        planned = self._planned(request)
-        expected = planned.plan.spine
-        if (spine is None) != (expected is None):
-            raise InvalidArgument(
-                "the read was prepared with a spine and run without, or the other way round"
-            )
-        if spine is not None and expected is not None and spine.schema != expected.schema:
-            raise SchemaMismatch(
-                "the spine has other columns, or of other types, than the one that the read was prepared for",
-                hint="prepare the read with this spine",
-            )
+        planned = self.check_spine(request, None if spine is None else spine.schema)
         return Running(
             planned,
             spine,
@@ -169,6 +159,26 @@ class Reader:
             self.calls,
             lambda: self._running(planned),
         )
+
+    def check_spine(self, request: ReadRequest, given: pa.Schema | None) -> Planned:
+        """The plan of a pinned read that the caller may run with such a spine.
+
+        Raises:
+            NotFound: a group was deleted since. SchemaMismatch, InvalidArgument: it was prepared for another spine.
+        """
+        planned = self._planned(request)
+        self.check_there(request)
+        expected = planned.plan.spine
+        if (given is None) != (expected is None):
+            raise InvalidArgument(
+                "the read was prepared with a spine and run without, or the other way round"
+            )
+        if given is not None and expected is not None and given != expected.schema:
+            raise SchemaMismatch(
+                "the spine has other columns, or of other types, than the one that the read was prepared for",
+                hint="prepare the read with this spine",
+            )
+        return planned
 
     @contextlib.contextmanager
     def _running(self, planned: Planned) -> Iterator[None]:
@@ -234,6 +244,14 @@ class Reader:
             return False
         return planned.found(0) is not None
 
+    def check_there(self, request: ReadRequest) -> None:
+        """Raises NotFound if a group of a pinned read was deleted since, or may not be seen any more.
+
+        Its rows may still be there: those of an adopted table are.
+        """
+        if request.query is not None:
+            self._tables(request.query, request.locations)
+
     def check_kept(self, request: ReadRequest) -> None:
         """Raises Unsupported if what a prepared read was of is kept nowhere."""
         if request.query is not None:
@@ -280,6 +298,7 @@ class Reader:
     def scan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot | None]:
         """The plan of a pinned read of one table, and the snapshot that it is of; None before the first."""
         planned = self._planned(request)
+        self.check_there(request)
         return planned.plan, planned.snapshots.get(0)
 
     def plan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot]:
