@@ -157,6 +157,33 @@ class TestWho:
         with pytest.raises(hr.InvalidArgument):
             Access(None, "(.*)")
 
+    def test_who_shows_no_token_is_told_so_before_anything_is_read(self, serve, authority) -> None:
+        """Whatever call it is, and whatever it carries."""
+        client = fl.connect(serve("token"), tls_root_certs=authority.cert.read_bytes())
+        descriptor, nothing = fl.FlightDescriptor.for_command(b"?"), pa.schema([("a", pa.int64())])
+
+        def put() -> None:
+            writer, answers = client.do_put(descriptor, nothing)
+            writer.done_writing()
+            answers.read()
+            writer.close()
+
+        def exchange() -> None:
+            _, reader = client.do_exchange(descriptor)
+            reader.read_chunk()
+
+        for call in (
+            lambda: list(client.do_action(fl.Action("hello", b"?"))),
+            lambda: client.get_flight_info(descriptor),
+            lambda: client.get_schema(descriptor),
+            lambda: client.do_get(fl.Ticket(b"?")).read_all(),
+            lambda: list(client.list_flights()),
+            put,
+            exchange,
+        ):
+            with pytest.raises((fl.FlightUnauthenticatedError, OSError), match="asks for a token"):
+                call()
+
     def test_addresses_at_which_nobody_could_show_a_certificate(self, root, clients) -> None:
         with pytest.raises(hr.InvalidArgument, match="grpc\\+tls"):
             Service(store_config(str(root)), ["grpc://127.0.0.1:0"], None, Access(clients.cert))
@@ -174,6 +201,34 @@ def test_grants_of_columns_that_are_not_there(owner: hr.FeatureStore, flights: h
 
 @pytest.mark.parametrize("enter", ["certificate", "token"], indirect=True)
 class TestRights:
+    def test_a_key_of_a_write_is_of_one_user(self, owner, flights, enter) -> None:
+        for user in ("anna", "bob"):
+            owner.grants.add(user, "writer")
+        first = enter("anna").get_feature_group("flights").insert(rows(3), idempotency_key="nightly")
+        assert enter("anna").get_feature_group("flights").insert(rows(3), idempotency_key="nightly") == first
+        with pytest.raises(hr.InvalidArgument, match="a write of anna"):
+            enter("bob").get_feature_group("flights").insert(rows(4), idempotency_key="nightly")
+        assert flights.read(["id"]).to_arrow().num_rows == 3
+
+    def test_rows_of_a_stranger_are_not_taken_in(self, owner, flights, enter) -> None:
+        """Of a spine, for which nothing may be looked up."""
+        view = owner.create_feature_view("v", flights.select())
+        spine = pa.table({"id": [1], "at": [NOON]})
+        prepared = view.batch_data(spine=spine)._prepared
+        sent = 0
+
+        def endless() -> Iterator[pa.RecordBatch]:
+            nonlocal sent
+            while sent < 1_000:
+                sent += 1
+                yield from pa.table({"id": [1] * 65_536, "at": [NOON] * 65_536}).to_batches()
+
+        wire = enter("stranger")._backend._wire
+        reader = pa.RecordBatchReader.from_batches(spine.schema, endless())
+        with pytest.raises(hr.NotFound):
+            list(wire.exchange(protocol.ReadCommand(prepared), reader))
+        assert sent < 200
+
     def test_without_any_nothing_is_there(self, owner, flights, enter) -> None:
         owner.create_feature_view("v", flights.select())
         stranger = enter("stranger")

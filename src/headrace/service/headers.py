@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from importlib.metadata import version
 
 import pyarrow.flight as fl
@@ -16,13 +17,26 @@ HEADERS = "headrace"
 
 
 class Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    def __init__(self, records: Records) -> None:
+    """Meets every call before what it carries is read.
+
+    Args:
+        admit: raises for calls that are not to be answered, by what their headers say.
+    """
+
+    def __init__(self, records: Records, admit: Callable[[CallHeaders], None]) -> None:
         super().__init__()
         self._records = records
+        self._admit = admit
 
     def start_call(self, info: fl.CallInfo, headers: dict[str, list[str]]) -> CallHeaders:
         given = {name.lower(): values for name, values in headers.items() if values}
-        return CallHeaders(given, self._records)
+        call = CallHeaders(given, self._records)
+        try:
+            self._admit(call)
+        except BaseException:
+            self._records.end(call.record)
+            raise
+        return call
 
 
 class CallHeaders(fl.ServerMiddleware):  # type: ignore[misc]

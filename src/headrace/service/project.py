@@ -269,6 +269,13 @@ class ProjectStore:
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
         return self._reads(prepared.request).run(prepared, spine, part, parts)
 
+    def check_spine(self, prepared: Prepared, spine: pa.Schema) -> None:
+        """Raises what `run` would raise with rows of these columns, before any are taken in."""
+        reads = self._reads(prepared.request)
+        if not isinstance(reads, Reader):
+            raise InvalidArgument("the read takes no rows of the caller's")
+        reads.check_spine(prepared.request, spine)
+
     def sql_parameters(self, sql: str) -> list[str]:
         """The names of the parameters of a query: numbers from 1 on, or what stands after each `$`."""
         return self.sql.parameters(sql)

@@ -41,6 +41,17 @@ def ingested_rows(
         raise Cancelled("the rows broke off: nothing was written")
 
 
+def received_spine(
+    reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
+) -> Iterator[pa.RecordBatch]:
+    """The rows for which others are looked up, checked. They are not among those of the answer, which are counted."""
+    for batch in _rows(reader, query, record):
+        with arrow("the spine"):
+            batch.validate(full=True)
+        query.rows = record.rows = 0
+        yield batch
+
+
 def _rows(
     reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
 ) -> Generator[pa.RecordBatch, None, bytes]:

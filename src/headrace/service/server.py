@@ -19,13 +19,21 @@ from headrace.service.door import Door
 from headrace.service.flight_sql import handler as flight_sql
 from headrace.service.flight_sql.handler import Bearer, FlightSql
 from headrace.service.flight_sql.messages import is_wrapped, unwrapped
-from headrace.service.headers import HEADERS, Headers, record_of
+from headrace.service.headers import HEADERS, CallHeaders, Headers, record_of
 from headrace.service.health import Health
 from headrace.service.listening import check_address, refusal
 from headrace.service.named import names_in
 from headrace.service.project import ProjectStore
 from headrace.service.queries import Queries, Query
-from headrace.service.received import arrow, check_text, decode, ingested_rows, received_rows, received_schema
+from headrace.service.received import (
+    arrow,
+    check_text,
+    decode,
+    ingested_rows,
+    received_rows,
+    received_schema,
+    received_spine,
+)
 from headrace.service.record import OK, Records
 from headrace.service.sending import started
 from headrace.service.store import Store
@@ -69,6 +77,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         self._tickets = Tickets(store.registry.secret("tickets"))
         self._flight_sql = FlightSql(store, self._tickets, queries, self._endpoints)
         self._watch = Watch()
+        # Certificates are seen when a call is answered; who can have none shows a token before anything is read.
+        by_token = client_ca is None and not door.is_open
         check_address(listen)
         try:
             super().__init__(
@@ -76,7 +86,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 tls_certificates=[identity] if identity else None,
                 verify_client=client_ca is not None,
                 root_certificates=client_ca,
-                middleware={HEADERS: Headers(records)},
+                middleware={HEADERS: Headers(records, self._admit if by_token else lambda _: None)},
             )
         except (OSError, pa.ArrowException):
             self._watch.close()
@@ -216,17 +226,15 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         with self._answering(context, "read") as project:
             command, record = decode(descriptor.command, protocol.ReadCommand), record_of(context)
             record.names = names_in("read", command)
+            with arrow("the spine"):
+                check_text(reader.schema)
+                schema = reader.schema
+            project.check_spine(command.prepared, schema)
             spool = self._store.storage.work.spool()
             try:
-                with arrow("the spine"):
-                    check_text(reader.schema)
-                    for chunk in reader:
-                        if chunk.data is not None:
-                            chunk.data.validate(full=True)
-                            record.received += chunk.data.get_total_buffer_size()
-                            spool.add(chunk.data)
-                    schema = reader.schema
                 with contextlib.closing(self._query(context, "read")) as query:
+                    for batch in received_spine(reader, query, record):
+                        spool.add(batch)
                     running = project.run(command.prepared, spool.table(schema))
                     batches = started(running, query, record, self._watch)
                     writer.begin(running.schema)
@@ -349,6 +357,11 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
             bearer = self._bearer(context)
             headers.record.user = bearer[0]
             yield bearer
+
+    def _admit(self, call: CallHeaders) -> None:
+        """Who shows no token is told so before what they send is taken in."""
+        with told(call):
+            call.bearer = self._door.user(b"", call.authorization), call.project
 
     def _bearer(self, context: fl.ServerCallContext) -> Bearer:
         """Who calls, and in which project: found once in a call, for the registry is asked about tokens."""

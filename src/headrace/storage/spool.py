@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headrace.errors import LimitExceeded
 from headrace.storage.failure import stored
 
 _IN_MEMORY_BYTES = 64 << 20
@@ -41,13 +42,18 @@ class Spool:
 
     The file is mapped into memory, so that its pages are the system's to drop.
 
+    Args:
+        limit: bytes that may be in the file; None is what the disk has.
+
     Raises:
-        LimitExceeded: the disk is full. Unavailable: it fails.
+        LimitExceeded: the disk is full, or there are more rows than the limit allows. Unavailable: it fails.
     """
 
-    def __init__(self, path: Path, room: Room) -> None:
+    def __init__(self, path: Path, room: Room, limit: int | None = None) -> None:
         self._path = path
         self._room = room
+        self._limit = limit
+        self._written = 0
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._files = contextlib.ExitStack()
@@ -60,6 +66,12 @@ class Spool:
                 self._batches.append(batch)
                 return
             self._writer = self._open(batch.schema)
+        self._written += batch.nbytes
+        if self._limit is not None and self._written > self._limit:
+            raise LimitExceeded(
+                f"the rows take more than {self._limit:,} bytes of disk before they are all there",
+                hint="send fewer at once, or have the service allow more by --query-disk",
+            )
         with stored(str(self._path)):
             self._writer.write_batch(batch)
 
@@ -70,6 +82,7 @@ class Spool:
             writer = self._files.enter_context(pa.ipc.new_stream(sink, schema))
             for batch in self._batches:
                 writer.write_batch(batch)
+        self._written = self._bytes
         self._forget()
         return writer
 

@@ -21,6 +21,8 @@ _SPOOLED_BYTES = 256 << 20
 class Workspace:
     """A folder of Headrace's own, made if it is missing.
 
+    `spool_limit` are bytes of disk that each spool may take; None is what there is.
+
     Raises:
         Unavailable, LimitExceeded, PermissionDenied: the folder cannot be used.
     """
@@ -28,6 +30,7 @@ class Workspace:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._room = Room(_SPOOLED_BYTES)
+        self.spool_limit: int | None = None
         self._unregistered = Notes(folder / "unregistered")
         with stored(str(folder)):
             self._scratch = Scratch(folder)
@@ -70,7 +73,7 @@ class Workspace:
         shutil.rmtree(folder, ignore_errors=True)
 
     def spool(self) -> Spool:
-        return Spool(self._scratch.new_path(".arrow"), self._room)
+        return Spool(self._scratch.new_path(".arrow"), self._room, self.spool_limit)
 
     def close(self) -> None:
         self._scratch.close()

@@ -1,0 +1,84 @@
+"""What callers send is bounded before it is all there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from headrace import protocol
+from headrace.config import store_config
+from headrace.service.limits import Limits
+from headrace.wiring import Service
+
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+BATCH = pa.table(
+    {
+        "id": [1] * 65_536,
+        "at": pa.array([NOON] * 65_536, pa.timestamp("us", "UTC")),
+        "text": ["x" * 100] * 65_536,
+    }
+).to_batches()[0]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[hr.FeatureStore]:
+    limits = Limits(memory=500_000_000, disk=50_000_000)
+    service = Service(store_config(str(tmp_path / "lake")), ["grpc://127.0.0.1:0"], limits=limits)
+    with hr.connect(service.listening[0], timeout=60) as connected:
+        yield connected
+    service.stop()
+
+
+class Endless:
+    """Batches until somebody has enough."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while self.sent < 1_000:
+            self.sent += 1
+            yield BATCH
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(BATCH.schema, iter(self))
+
+
+def test_a_spine_takes_no_more_disk_than_a_query_may(store: hr.FeatureStore, tmp_path: Path) -> None:
+    group = store.create_feature_group("g", primary_key=["id"], event_time="at")
+    group.insert(pa.table({"id": [1], "at": [NOON], "x": [1]}))
+    view = store.create_feature_view("v", group.select())
+    spine = pa.Table.from_batches([BATCH])
+    prepared = view.batch_data(spine=spine)._prepared
+    endless = Endless()
+    with pytest.raises(hr.LimitExceeded, match="bytes of disk"):
+        list(store._backend._wire.exchange(protocol.ReadCommand(prepared), endless.reader()))
+    assert endless.sent < 200
+    assert store.queries.list() == []
+    assert not list((tmp_path / "lake" / ".headrace").rglob("*.arrow"))
+    assert view.batch_data(spine=spine).to_arrow()["x"].to_pylist() == [1] * 65_536
+
+
+def test_rows_to_insert_take_no_more_either(store: hr.FeatureStore) -> None:
+    group = store.create_feature_group("g", primary_key=["id"], event_time="at")
+    endless = Endless()
+    with pytest.raises(hr.LimitExceeded, match="bytes of disk"):
+        group.insert(endless.reader(), mode="append")
+    assert endless.sent < 200
+    assert group.history() == []
+
+
+@pytest.mark.parametrize("ask", ["list_feature_groups", "list_feature_views"])
+def test_patterns_are_no_longer_than_names(store: hr.FeatureStore, ask: str) -> None:
+    group = store.create_feature_group("g", primary_key=["id"])
+    group.insert(pa.table({"id": [1]}))
+    store.create_feature_view("v", group.select("id"))
+    with pytest.raises(hr.InvalidArgument, match="longer than any name"):
+        getattr(store, ask)(name="[" * 20_000)
+    with pytest.raises(hr.InvalidArgument, match="is refused"):
+        getattr(store, ask)(search="word " * 20_000)
