@@ -58,6 +58,21 @@ def spans(exporter: InMemorySpanExporter, number: int) -> list[ReadableSpan]:
     return found
 
 
+def test_a_read_of_several_streams_is_one_trace(
+    store: hr.FeatureStore, exporter: InMemorySpanExporter
+) -> None:
+    two = store.create_feature_group("two", primary_key=["id"])
+    for number in range(2):
+        two.insert(pa.table({"id": [number]}), mode="append")
+    exporter.clear()
+    with trace.get_tracer("test").start_as_current_span("training"):
+        result = two.read()
+        assert len(result._prepared.tickets) == 2
+        result.to_arrow()
+    found = spans(exporter, 14)
+    assert {span.context.trace_id for span in found} == {found[0].context.trace_id}
+
+
 def test_a_read_is_one_trace(store: hr.FeatureStore, exporter: InMemorySpanExporter) -> None:
     people = store.get_feature_group("people")
     exporter.clear()

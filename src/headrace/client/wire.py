@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import threading
 import uuid
 import weakref
@@ -81,7 +82,10 @@ class Wire:
             return self._fetch(tickets[0], self._client)
         clients = self._clients(len(tickets))
         with ThreadPoolExecutor(len(clients)) as threads:
-            return pa.concat_tables(threads.map(self._fetch, tickets, clients))
+            # Each in a copy of this thread's context, which says of which trace the call is a part.
+            contexts = [contextvars.copy_context() for _ in tickets]
+            fetched = threads.map(lambda c, *given: c.run(self._fetch, *given), contexts, tickets, clients)
+            return pa.concat_tables(fetched)
 
     def exchange(
         self, command: protocol.ReadCommand, rows: pa.RecordBatchReader
