@@ -98,6 +98,15 @@ def test_what_does_not_finish_is_ended_and_told(start) -> None:
     assert "ended calls that were still running" in server.log.read_text()
 
 
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.5])
+def test_a_second_signal_to_an_idle_one_is_no_failure(start, seconds) -> None:
+    server = start(60)
+    server.process.send_signal(signal.SIGTERM)
+    time.sleep(seconds)
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(10) in (0, 1)
+
+
 def test_a_second_signal_ends_it_at_once(start) -> None:
     server = start(600)
     with server.connect(timeout=60) as store:

@@ -245,6 +245,9 @@ def _stop(service: Service, patience: float) -> None:
     ending.join(_GRACE_SECONDS)
     if ending.is_alive():
         _exit(0)
+    # As the interpreter ends, it gives signals their old meaning, and one that comes late would kill it.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _end_at_once(signals: int) -> None:
