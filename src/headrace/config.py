@@ -243,12 +243,19 @@ def find_store(target: str) -> str:
     return str(root)
 
 
+def check_store(target: str) -> None:
+    """Raises InvalidArgument for what can name no store."""
+    if not is_remote(target):
+        _local_root(target)
+
+
 def _local_root(target: str) -> Path:
     scheme = urlsplit(target).scheme if "://" in target else ""
     if scheme not in ("", "file"):
         raise InvalidArgument(
             f"{shown(target)!r} is no store",
-            hint="give a local folder, a URI such as s3://bucket/path or hdfs://host:port/path, or grpc://host:port",
+            hint="give a local folder, a URI such as s3://bucket/path or hdfs://host:port/path, or a service: "
+            "grpc://host:port, grpc+tls://host:port",
         )
     if _HOST_PORT.fullmatch(target):
         raise InvalidArgument(

@@ -7,7 +7,7 @@ import os
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
 from headrace.client.store import FeatureStore
-from headrace.config import quiet_libraries, store_config
+from headrace.config import check_store, quiet_libraries, store_config
 from headrace.errors import InvalidArgument
 from headrace.model.name import check_name
 from headrace.tls import TLS, given_tls
@@ -55,6 +55,7 @@ def connect(
             raise InvalidArgument(f"timeout={timeout!r} is not a positive number of seconds")
         return FeatureStore(RemoteBackend(Address(uri, tls, token), project, timeout), uri, project)
     if timeout is not None or token is not None:
+        check_store(uri)  # it may be the address of a service, mistyped
         what = "token" if timeout is None else "timeout"
         raise InvalidArgument(f"{what} is for a service, and this store is not one")
     # The libraries of tables and queries take half a second to load, and a client of a service needs none of them.

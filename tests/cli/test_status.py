@@ -6,8 +6,19 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from cli.helpers import headrace
+from cli.helpers import Ran, headrace
 from conftest import Server
+
+
+def test_a_scheme_that_is_mistyped(command: Callable[..., Ran]) -> None:
+    """Status and doctor wait so long for a service, and that is not what is wrong."""
+    store = ("--store", "grpcs://127.0.0.1:1", "--json")
+    ran = command("status", *store)
+    assert (ran.code, ran.error["code"]) == (2, "INVALID_ARGUMENT")
+    assert ran.error["message"] == "'grpcs://127.0.0.1:1' is no store"
+    assert "grpc+tls://host:port" in ran.error["hint"]
+    *_, last = json.loads(command("doctor", *store).out)["checks"]
+    assert last["found"] == "INVALID_ARGUMENT: 'grpcs://127.0.0.1:1' is no store"
 
 
 def test_one_that_is_not_ready(serve: Callable[..., Server], tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ def test_close_twice_is_no_error_and_use_after_it_is(target):
         ("grpc://127.0.0.1:1/project", {}, "grpc://host:port"),
         ("grpc+tls://127.0.0.1:1", {"tls": "ca.pem"}, "headrace.TLS"),
         ("grpc://127.0.0.1:1", {"timeout": "5"}, "seconds"),
+        ("grpcs://127.0.0.1:1", {}, "no store (give a local folder"),
+        ("grpcs://127.0.0.1:1", {"timeout": 5}, "no store (give a local folder"),
+        ("grpcs://127.0.0.1:1", {"token": "hr_x"}, "no store (give a local folder"),
+        ("lake", {"timeout": 5}, "timeout is for a service"),
     ],
 )
 def test_what_is_meant_otherwise_is_refused(tmp_path, monkeypatch, target, options, told):
