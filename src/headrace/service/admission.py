@@ -85,11 +85,11 @@ class Admission:
             return None
         own = len(self._rows.get(caller, ()))
         if waiting >= self._most:
-            raise self._busy(waiting, "has no room for more")
+            raise self._busy(waiting, f"{waiting} queries are waiting, the most for all callers")
         if own >= max(1, self._most // 2):
-            raise self._busy(waiting, f"has no room for more of one caller, of whose {own} wait")
+            raise self._busy(waiting, f"you have {own} queries waiting, the most for one caller")
         if len(self._open) >= _MOST_OPEN * self._running + self._most:
-            raise self._busy(waiting, f"has {len(self._open)} open queries, whose rows nobody takes")
+            raise self._busy(waiting, f"{len(self._open)} queries are open whose rows nobody takes")
         called = threading.Event()
         self._rows.setdefault(caller, deque()).append(called)
         return called
@@ -100,7 +100,7 @@ class Admission:
             if deadline is not None and time.monotonic() > deadline:
                 with self._lock:
                     waiting = sum(map(len, self._rows.values())) - 1
-                raise self._busy(waiting, f"had no room for {self._patience:g} seconds")
+                raise self._busy(waiting, f"there was no room for {self._patience:g} seconds")
             with self._lock:
                 self._lend()
 
@@ -170,7 +170,7 @@ class Admission:
         expected = self._lasts * (before + 1) / self._running
         seconds = round(min(max(expected, _SHORTEST_S), _LONGEST_S), 1)
         return Busy(
-            f"the service {why}: it runs {self._running} at once, and {before} wait",
+            f"{why} (the service runs {self._running} at once)",
             hint=f"try again after {seconds:g} seconds",
             retry_after=seconds,
         )
