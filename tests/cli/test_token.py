@@ -75,6 +75,11 @@ def test_commands_show_a_token(command: Callable[..., Ran], root: Path, asking: 
     assert command(*listing, "--token-file", file).json == []
     assert command(*listing, HEADRACE_TOKEN=text).json == []
     assert command(*listing, "--token-file", file, HEADRACE_TOKEN="other").json == []
+    (said,) = command(*listing[:-1], "--token-file", file).lines
+    assert said == "no grants to show in project default: admins see all, others their own"
+    assert command("grant", "list", "--store", root).lines == [
+        "nobody is granted anything in project default"
+    ]
     assert command("doctor", "--store", asking, "--token-file", file, "--json").json["ok"] is True
     own = command("token", "create", "--store", asking, "--token-file", file, "--json")
     assert own.json["user"] == "anna"

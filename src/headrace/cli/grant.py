@@ -58,6 +58,9 @@ def list_grants(target: Target) -> None:
             for grant in grants
         ]
         print_table(["user", "role", "group", "columns"], rows)
+    elif target.remote:
+        # A service does not say whether it has others.
+        print_text(f"no grants to show in project {target.project}: admins see all, others their own")
     else:
         print_text(f"nobody is granted anything in project {target.project}")
 
