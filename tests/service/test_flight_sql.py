@@ -236,6 +236,12 @@ class TestIngest:
         with pytest.raises(OperationalError, match="makes none"):
             cur.adbc_ingest("weather", rows(1), mode=mode, db_schema_name=project)
 
+    def test_keeps_no_temporary_tables(self, cur: dbapi.Cursor) -> None:
+        with pytest.raises(OperationalError, match="temporary tables are not kept") as caught:
+            cur.adbc_ingest("weather", rows(1), mode="append", temporary=True)
+        assert "append by" not in str(caught.value)
+        assert 'mode="append"' not in str(caught.value)
+
     def test_rows_that_break_off_are_not_committed(self, server: Server, project: str) -> None:
         with server.connect(project=project) as store:
             group = store.create_feature_group(fresh("g"), primary_key=["id"], event_time="at")

@@ -122,8 +122,13 @@ class FlightSql:
         """Append rows to a feature group. Raises Unsupported, and what `insert` raises."""
         user, project = bearer
         _check_no_transaction(command)
+        if command.temporary:
+            raise Unsupported(
+                "temporary tables are not kept here: ingesting appends to feature groups that are there",
+                hint="leave temporary out",
+            )
         definition = command.definition
-        if (definition.if_not_exist, definition.if_exists) != (_MUST_EXIST, _APPEND) or command.temporary:
+        if (definition.if_not_exist, definition.if_exists) != (_MUST_EXIST, _APPEND):
             raise Unsupported(
                 "ingesting appends to feature groups that are there, and makes none",
                 hint='use mode="append", and make the group by headrace.connect(…).create_feature_group(…)',
