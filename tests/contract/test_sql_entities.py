@@ -113,7 +113,15 @@ class TestRefused:
         ("sql", "told"),
         [
             ("SELECT day_of_week(id) FROM flights", "there is dayofweek"),
-            ("SELECT * FROM range(10)", "reads feature groups"),
+            ("SELECT now()", "for the clock .give the time as a parameter"),
+            ("SELECT current_database()", "who calls"),
+            ("SELECT random()", "something else each time .hash"),
+            ("SELECT Version()", "the service's own affairs .headrace status"),
+            ("SELECT pg_sleep(10)", "there is sum, count"),
+            ("SELECT * FROM range(10)", r"function range has no place.*SELECT unnest\(\[0, 1, 2\]\)"),
+            ("SELECT * FROM read_csv('x')", "function read_csv has no place.*headrace fg list"),
+            ("SHOW TABLES", "SHOW, DESCRIBE and SUMMARIZE have no place in a query .headrace fg list"),
+            ("DESCRIBE flights", "SHOW, DESCRIBE and SUMMARIZE have no place in a query .headrace fg list"),
         ],
     )
     def test_a_way_out(self, store, groups, sql, told):

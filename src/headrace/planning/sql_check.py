@@ -40,7 +40,40 @@ coalesce ifnull nullif if typeof"""
 _KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
 _KNOWN_NODES = frozenset(_NODES.split())
 FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+# Those that are asked for most of what is not the same from call to call, with why not, and another way.
+_ASKING = (
+    (
+        """
+        now today clock_timestamp current_date current_localtime current_localtimestamp current_time
+        current_timestamp get_current_time get_current_timestamp localtime localtimestamp statement_timestamp
+        transaction_timestamp""",
+        "it asks for the clock",
+        "give the time as a parameter",
+    ),
+    (
+        """
+        current_catalog current_database current_query current_role current_schema current_schemas current_user
+        session_user user""",
+        "it asks who calls, and where",
+        "give what it is to be as a parameter",
+    ),
+    (
+        "currval gen_random_uuid nextval random setseed uuid uuidv4 uuidv7",
+        "it gives something else each time",
+        "hash(…) of a key is a number that looks like chance, and stays",
+    ),
+    (
+        "current_setting getenv getvariable pg_backend_pid version",
+        "it asks for the service's own affairs",
+        "headrace status tells its version, and more is not told",
+    ),
+)
+_WHY_NOT = {name: (why, hint) for names, why, hint in _ASKING for name in names.split()}
+_MAKING_ROWS = frozenset({"range", "generate_series", "unnest"})
+WHAT_THERE_IS = "headrace fg list and fv list, or the catalog of a driver, tell what there is to read"
 _SOME = ["sum", "count", "min", "max", "date_trunc", "coalesce", "and about 200 more"]
+_ALIKE = 0.7
+"""Of names of functions; what is less alike is another word."""
 _MOST_PARTS = 10_000
 
 
@@ -244,10 +277,7 @@ class _Check:
     def _node(self, part: dict[str, Any], defined: frozenset[str]) -> None:
         kind = part["type"]
         if kind not in _KNOWN_NODES:
-            raise SqlRejected(
-                f"{str(kind).lower().replace('_', ' ')} has no place in a query",
-                hint="a query reads feature groups, its own subqueries and common table expressions alone",
-            )
+            raise _no_table(part)
         if part.get("sample") is not None:
             raise SqlRejected("a sample is another one each time", hint="leave tablesample out")
         if kind == "BASE_TABLE":
@@ -262,12 +292,34 @@ class _Check:
                 part.pop(key, None)
 
 
-def _check_function(name: str) -> None:
-    if name.lower() not in FUNCTIONS:
-        raise SqlRejected(
-            f"the function {name} has no place in a query",
-            hint=f"there is {', '.join(difflib.get_close_matches(name, FUNCTIONS) or _SOME)}",
+def _no_table(part: Mapping[str, Any]) -> SqlRejected:
+    """What stands in the place of a table, and is none."""
+    kind = str(part["type"])
+    if kind == "SHOW_REF":
+        return SqlRejected("SHOW, DESCRIBE and SUMMARIZE have no place in a query", hint=WHAT_THERE_IS)
+    if kind == "TABLE_FUNCTION":
+        name = str((part.get("function") or {}).get("function_name"))
+        return SqlRejected(
+            f"the table function {name} has no place in a query, which reads feature groups and views",
+            hint="a list gives rows: SELECT unnest([0, 1, 2]) AS i"
+            if name.lower() in _MAKING_ROWS
+            else WHAT_THERE_IS,
         )
+    return SqlRejected(
+        f"{kind.lower().replace('_', ' ')} has no place in a query",
+        hint="a query reads feature groups, its own subqueries and common table expressions alone",
+    )
+
+
+def _check_function(name: str) -> None:
+    if name.lower() in FUNCTIONS:
+        return
+    said = f"the function {name} has no place in a query"
+    if name.lower() in _WHY_NOT:
+        why, hint = _WHY_NOT[name.lower()]
+        raise SqlRejected(f"{said}: {why}", hint=hint)
+    close = difflib.get_close_matches(name.lower(), FUNCTIONS, cutoff=_ALIKE)
+    raise SqlRejected(said, hint=f"there is {', '.join(close or _SOME)}")
 
 
 def _aggregate_named(call: Mapping[str, Any]) -> str:
