@@ -99,6 +99,13 @@ class TestQueries:
             cur.execute(query, (number,))
             assert cur.fetchone() == (number / 2,)
 
+    @pytest.mark.parametrize("asked", ["now()", "current_date", "current_timestamp", "user"])
+    def test_the_clock_and_the_user_are_refused_before_a_query_runs(
+        self, cur: dbapi.Cursor, project: str, asked: str
+    ) -> None:
+        with pytest.raises(REFUSED, match=r"SQL_REJECTED.*as a parameter"):
+            cur.adbc_prepare(f"SELECT {asked} AS x, id FROM {project}.weather")
+
     @pytest.mark.parametrize(
         ("query", "params", "code"),
         [
@@ -415,5 +422,7 @@ class TestWho:
             ):
                 with pytest.raises(OperationalError, match=r"NOT_FOUND|SQL_REJECTED"):
                     run(cur, query)
+            with pytest.raises(OperationalError, match=r"shop.weather has id, at[^,]"):
+                run(cur, "SELECT temp FROM shop.weather")
             with pytest.raises(ProgrammingError, match="PERMISSION_DENIED"):
                 cur.adbc_ingest("weather", rows(2), mode="append", db_schema_name="shop")

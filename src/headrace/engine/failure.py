@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import duckdb
@@ -53,6 +54,9 @@ class _Told(msgspec.Struct):
 
 _TOLD = msgspec.json.Decoder(_Told)
 
+# As in: Referenced column "x" not found; Table "t" does not have a column named "x"; Column "x" does not exist.
+_ABSENT_COLUMN = re.compile(r'column (named )?"', re.IGNORECASE)
+
 # What DuckDB's reader of Parquet raises where bytes make no sense is of no kind of its own, or not DuckDB's.
 _NO_KIND = ("", "Invalid")
 
@@ -101,6 +105,11 @@ def said(error: Exception) -> str:
     except msgspec.MsgspecError:
         message = str(error)
     return next(iter(message.splitlines()), "")
+
+
+def is_of_absent_column(error: BaseException | None) -> bool:
+    """Whether it is DuckDB's for a query that names a column which there is not."""
+    return isinstance(error, duckdb.BinderException) and _ABSENT_COLUMN.search(said(error)) is not None
 
 
 def _exception(name: str) -> type[Exception]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headrace.calls import Calls
 from headrace.engine.failure import translated
 from headrace.engine.session import Session
-from headrace.errors import Cancelled, HeadraceError, InvalidArgument, NameClash, NotFound, SqlRejected
+from headrace.errors import Cancelled, InvalidArgument, NameClash, NotFound, SqlRejected
 from headrace.formats.base import Snapshot, addresses
 from headrace.formats.duckdb_type import duckdb_type
 from headrace.formats.streamed import StreamedSnapshot
@@ -27,6 +27,7 @@ from headrace.model.query import Query, Source
 from headrace.model.request import PointInTime, Prepared, ReadRequest
 from headrace.planning.plan import Plan
 from headrace.planning.sql_check import (
+    WHAT_THERE_IS,
     CheckedQuery,
     SqlTable,
     check_query,
@@ -39,17 +40,12 @@ from headrace.protocol import BATCH_ROWS
 from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
 from headrace.service.record import FileCount
+from headrace.service.sql_refusal import NOT_CALLED, NOT_NAMED, explained, naming
 
 _LONGEST = 100_000
 _MOST_FOLDERS = 32
-# Columns by their looks: where there is none of the name, the engine calls these functions, which these macros hide.
-_HIDDEN = """
-current_catalog current_date current_localtime current_localtimestamp current_role current_schema current_time
-current_timestamp current_user get_current_time get_current_timestamp localtime localtimestamp session_user user"""
-_NO_CLOCK = ";".join(
-    f"CREATE TEMP MACRO {identifier(name)}() AS error('the clock and the user have no place in a query')"
-    for name in _HIDDEN.split()
-)
+# Where other databases tell what is in them.
+_CATALOGS = frozenset({"information_schema", "pg_catalog"})
 _LEAN = "skip_default := true, skip_empty := true, skip_null := true"
 
 
@@ -72,11 +68,11 @@ class SqlReader:
         """
         with contextlib.closing(self._readers(None).engine.open_for_user()) as session:
             query = _checked(session, request)
-            with _naming(query):
+            with naming(query):
                 # A request that was prepared before has its tables.
                 tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
-                self._show_columns(session, query, tables)
-                schema = _schema(session, _written(session, query.tree))
+                with explained(self._show_columns(session, query, tables)):
+                    schema = _schema(session, _written(session, query.tree))
         simple = self._simple(query, tables, schema)
         snapshots: dict[str, int] = {}
         for table in query.tables:
@@ -136,7 +132,7 @@ class SqlReader:
         session = engine.open_for_user(_folders(snapshots))
 
         def shown() -> str:
-            session.execute(_NO_CLOCK)
+            session.execute(NOT_CALLED)
             for table, pinned in read.items():
                 if table in scans:
                     _show_group(session, table, *scans[table])
@@ -173,12 +169,16 @@ class SqlReader:
         request = msgspec.structs.replace(pinned, query=read)
         return request if reader.schema_of(request).equals(schema) else None
 
-    def _show_columns(self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]) -> None:
+    def _show_columns(
+        self, session: Session, query: CheckedQuery, tables: Mapping[str, ReadRequest]
+    ) -> dict[SqlTable, pa.Schema]:
         """Give the session tables with the columns of the query's, and no rows."""
         _check_tables(query, tables)
-        session.execute(_NO_CLOCK)
-        for table in query.tables:
-            _show_nothing(session, table, self._readers(table.project).schema_of(tables[table.label]))
+        session.execute(NOT_NAMED)
+        schemas = {t: self._readers(t.project).schema_of(tables[t.label]) for t in query.tables}
+        for table, schema in schemas.items():
+            _show_nothing(session, table, schema)
+        return schemas
 
     def _table(self, table: SqlTable) -> ReadRequest:
         """A pinned read of a feature group, or, where there is none of the name, of a view."""
@@ -191,8 +191,9 @@ class SqlReader:
                 return self._view(reader, table, time, absent)
             return reader.prepare(ReadRequest(kind="query", query=Query(source))).request
         except (InvalidArgument, NotFound) as error:
+            hint = WHAT_THERE_IS if table.project in _CATALOGS else error.hint
             raise type(error)(
-                f"table {table.label!r}: {error.message}", hint=error.hint, details=error.details
+                f"table {table.label!r}: {error.message}", hint=hint, details=error.details
             ) from None
 
     def _view(
@@ -259,16 +260,6 @@ class SqlRows:
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
-
-
-@contextlib.contextmanager
-def _naming(query: CheckedQuery) -> Iterator[None]:
-    """Errors tell which tables the query names, for whoever keeps a record of what was asked for."""
-    try:
-        yield
-    except HeadraceError as error:
-        error.details["tables"] = list(dict.fromkeys(table.named for table in query.tables))
-        raise
 
 
 def _show(session: Session, table: SqlTable, rows: str) -> None:
