@@ -158,8 +158,8 @@ $(WHEELS)/.ready: $(VENV)/.synced $(shell find src -name '*.py')
 	@echo "gathering the wheels of a service in $(WHEELS)"
 	@rm -rf $(WHEELS)
 	@$(UV) build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir $(WHEELS)
-	@$(UV) export --quiet --frozen --no-dev --no-emit-project --extra metrics --extra postgresql --extra tracing \
-		--output-file $(WHEELS)/requirements.txt
+	@$(UV) export --quiet --frozen --no-dev --no-emit-project --extra jwt --extra metrics --extra postgresql \
+		--extra tracing --output-file $(WHEELS)/requirements.txt
 	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
 		--dest $(WHEELS) --requirement $(WHEELS)/requirements.txt
 	@touch $@

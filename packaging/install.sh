@@ -8,6 +8,8 @@ getent passwd headrace >/dev/null ||
   useradd --system --user-group --home-dir /var/lib/headrace --no-create-home --shell /usr/sbin/nologin headrace
 install --directory --owner=headrace --group=headrace --mode=0700 \
   /var/lib/headrace /var/cache/headrace /var/log/headrace
+# Certificates and the environment come in here; the service reads, and changes nothing.
+install --directory --owner=root --group=headrace --mode=0750 /etc/headrace
 
 # Anew: what an older version needed is gone with it.
 python3 -m venv --clear /opt/headrace

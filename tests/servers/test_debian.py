@@ -114,10 +114,23 @@ def test_the_unit_is_one(installed: Path) -> None:
 
 def test_the_unit_starts_what_the_command_line_takes(installed: Path) -> None:
     text = UNIT.read_text().replace("\\\n", " ")
-    for sign, folder in (("%S", "/var/lib"), ("%L", "/var/log"), ("%d", "/run/credentials")):
+    for sign, folder in (("%S", "/var/lib"), ("%L", "/var/log")):
         text = text.replace(sign, folder)
     (started,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
     program, *arguments = started.removeprefix("ExecStart=").split()
     ran = in_chroot(installed, program, *arguments, "--json")
     error = json.loads(ran.stderr)["error"]
-    assert error["code"] == "TLS_ERROR", error  # the certificates, which systemd would have put there
+    assert error["code"] == "TLS_ERROR", error  # nobody has put certificates there
+    assert "/etc/headrace/tls.pem" in error["message"]
+
+
+def test_the_service_reads_its_certificates_and_changes_none(installed: Path) -> None:
+    folder = installed / "etc" / "headrace"
+    (folder / "tls.key").write_text("a key\n")
+    (folder / "tls.key").chmod(0o640)
+    assert in_chroot(installed, "chown", "root:headrace", "/etc/headrace/tls.key").returncode == 0
+    as_service = ("runuser", "-u", "headrace", "--")
+    assert in_chroot(installed, *as_service, "cat", "/etc/headrace/tls.key").stdout == "a key\n"
+    assert in_chroot(installed, *as_service, "sh", "-c", "echo x >/etc/headrace/tls.key").returncode != 0
+    assert in_chroot(installed, *as_service, "touch", "/etc/headrace/other").returncode != 0
+    assert in_chroot(installed, "runuser", "-u", "nobody", "--", "ls", "/etc/headrace").returncode != 0
