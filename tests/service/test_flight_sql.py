@@ -151,6 +151,17 @@ class TestQueries:
         assert pl.read_database(query, conn).rows() == [(2, 1.0), (3, 1.5)]
         assert pd.read_sql(query, conn).values.tolist() == [[2, 1.0], [3, 1.5]]
 
+    def test_data_frames_of_parameters(self, conn: dbapi.Connection, cur: dbapi.Cursor, project: str) -> None:
+        query = f"SELECT w.id FROM {project}.weather w AT (VERSION => 0) WHERE w.id > ? ORDER BY w.id"
+        given = {"parameters": [1]}
+        assert pl.read_database(query, conn, execute_options=given).rows() == [(2,), (3,)]
+        with pytest.raises(NotImplementedError, match="params"):
+            pd.read_sql(query, conn, params=[1])
+        with pytest.raises(NotImplementedError, match="chunksize"):
+            pd.read_sql(query, conn, chunksize=1)
+        cur.execute(query, (1,))
+        assert cur.fetch_df().values.tolist() == [[2], [3]]
+
     def test_the_project_of_the_connection(self, server: Server, project: str) -> None:
         with connected(server, project) as conn, conn.cursor() as cur:
             cur.execute("SELECT count(*) FROM weather")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.flight as fl
 import pytest
+from adbc_driver_flightsql import DatabaseOptions, dbapi
+from adbc_driver_manager import OperationalError
 
 import headrace as hr
 from headrace import protocol
@@ -86,6 +88,27 @@ class TestWho:
         token = owner.tokens.create("anna").text
         assert who(plain, token=token) == "anna"
         assert who(service.listening[1], token=token, tls=hr.TLS(authority.cert)) == "anna"
+
+    def test_a_client_of_flight_sql(self, owner, folder, service, authority) -> None:
+        with hr.connect(folder / "lake", project="sql") as store:
+            store.create_feature_group("weather", primary_key=["id"]).insert([{"id": 7}])
+            store.grants.add("anna", "reader")
+        options = {
+            DatabaseOptions.TLS_ROOT_CERTS.value: Path(authority.cert).read_text(),
+            DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {owner.tokens.create('anna').text}",
+            DatabaseOptions.RPC_CALL_HEADER_PREFIX.value + "headrace-project": "sql",
+        }
+        name = DatabaseOptions.TLS_OVERRIDE_HOSTNAME.value
+
+        def asked(options: dict[str, str]) -> object:
+            url = service.listening[1]
+            with dbapi.connect(url, autocommit=True, db_kwargs=options) as conn, conn.cursor() as cur:
+                cur.execute("SELECT id FROM weather")
+                return cur.fetchone()
+
+        assert asked(options) == asked({**options, name: "localhost"}) == (7,)
+        with pytest.raises(OperationalError, match="elsewhere"):
+            asked({**options, name: "elsewhere"})
 
     def test_it_goes_before_a_certificate(self, owner, service, authority) -> None:
         tls = hr.TLS(authority.cert, *authority.issue("ben", ()))
