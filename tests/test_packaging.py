@@ -53,7 +53,7 @@ def test_the_unit_shows_certificates_that_others_renew() -> None:
     assert "LoadCredential" not in settings
     named = re.findall(r"--(?:tls-cert|tls-key|client-ca) (\S+)", settings["ExecStart"])
     assert named == [f"/etc/headrace/{file}" for file in ("tls.pem", "tls.key", "clients.pem")]
-    assert settings["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert settings["ExecReload"] == "/bin/sh -c 'kill -HUP $MAINPID'"
 
 
 def test_the_image_is_made_in_the_format_that_has_health_checks() -> None:
