@@ -253,7 +253,7 @@ class Catalog(Generic[Definition]):
         elif there:
             hint = f"there is {_some(sorted(there))}"
         else:
-            hint = "it has none: none was made yet, or it was deleted"
+            hint = "it has none that you may see: none was made yet, it was deleted, or you are granted nothing there"
         what = self._refer(name, version or 0)
         return NotFound(
             f"project {project} has no {self._noun} {what}",
