@@ -13,7 +13,7 @@ PUBLIC: dict[str, set[str]] = {
     "FeatureStore": {
         "create_feature_group", "create_external_feature_group", "get_feature_group", "get_or_create_feature_group", "list_feature_groups",
         "delete_feature_group", "create_feature_view", "get_feature_view", "get_or_create_feature_view", "list_feature_views", "delete_feature_view",
-        "register_feature_group", "get_historical_features", "sql", "grants", "tokens", "queries", "health", "service_version", "project", "close",
+        "register_feature_group", "get_historical_features", "sql", "grants", "tokens", "queries", "cache", "health", "service_version", "project", "close",
     },
     "FeatureGroup": {
         "name", "version", "schema", "primary_key", "event_time", "event_time_unit", "created_time", "ttl", "min_age", "tie_breaker",

@@ -11,6 +11,7 @@ from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
+from headrace.model.kept_result import CacheStatistics, KeptResult
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.right import Grant
 from headrace.model.token import NewToken, Token
@@ -153,6 +154,15 @@ class Backend(Protocol):
 
     def cancel_query(self, query_id: str) -> None:
         """Raises NotFound."""
+
+    def list_results(self) -> list[KeptResult]:
+        """Those of joins that a service keeps for the project. Raises Unsupported, PermissionDenied."""
+
+    def cache_statistics(self) -> CacheStatistics:
+        """Raises Unsupported, PermissionDenied."""
+
+    def clear_results(self) -> int:
+        """Let go of those of the project; how many there were. Raises Unsupported, PermissionDenied."""
 
     def health(self) -> HealthInfo:
         """Whether the store can do its work now: of a service, also whether it takes new queries."""

@@ -71,6 +71,9 @@ Action = Literal[
     "revoke_token",
     "list_queries",
     "cancel_query",
+    "list_results",
+    "cache_statistics",
+    "clear_results",
     "health",
 ]
 

@@ -19,6 +19,7 @@ from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
 from headrace.registry.tables import HEAD
 from headrace.service.admission import Admission
+from headrace.service.ahead import Ahead
 from headrace.service.audit import AuditLog
 from headrace.service.door import Access, Door
 from headrace.service.entrance import Entrance
@@ -80,6 +81,8 @@ class Service:
             these, for half a minute; more are Busy.
         limits: what each may take; of memory, by default, its share of what all may.
         audit_log: a file to which a line is appended for each call.
+        cache_bytes: what results of joins may take on this machine's disk; None keeps none.
+        predicts: joins are computed before they are asked for, where it can be told which.
         http: an address for `/live`, `/ready` and `/metrics`: `http://127.0.0.1:9090`, or `https://host:port`, with the
             service's own certificate.
 
@@ -99,6 +102,8 @@ class Service:
         *,
         limits: Limits = UNLIMITED,
         audit_log: Path | None = None,
+        cache_bytes: int | None = None,
+        predicts: bool = True,
         http: str | None = None,
     ) -> None:
         self._access = access or Access()
@@ -124,8 +129,17 @@ class Service:
             audit = None if audit_log is None else AuditLog(audit_log)
             if audit is not None:
                 parts.callback(audit.close)
-            self._store = Store(config, turns=running, limits=limits, workers=self._workers)
+            self._store = Store(
+                config,
+                turns=running,
+                limits=limits,
+                workers=self._workers,
+                cache_bytes=cache_bytes,
+                remembers=predicts,
+            )
             parts.callback(self._store.close)
+            self._ahead = Ahead(self._store, lambda: bool(self._queries.running or self._queries.waiting))
+            parts.callback(self._ahead.close)
             self._door = Door(self._access, _takers(self._access, self._store.registry))
             check = (lambda: None) if audit is None else audit.check
             self._health = Health(self._store, self._queries, check)
@@ -141,6 +155,8 @@ class Service:
             for uri in token_listen:
                 self._open(uri, asks=False)
             self._renewal.start(self._entrances)
+            if cache_bytes is not None and predicts:
+                self._ahead.start()
         except BaseException:
             self.stop()
             raise

@@ -57,11 +57,11 @@ def test_an_old_registry_is_upgraded(tmp_path: Path, command: Callable[..., Ran]
     ran = command("doctor", "--store", root, "--json")
     assert ran.code == 8
     assert checks(ran)["registry"]["advice"] == "headrace registry upgrade"
-    assert command("registry", "upgrade", "--store", root).lines == ["the registry is at revision 0006"]
+    assert command("registry", "upgrade", "--store", root).lines == ["the registry is at revision 0007"]
     with hr.connect(root) as fs:
         assert fs.list_feature_groups() == []
     again = command("registry", "upgrade", HEADRACE_REGISTRY=f"sqlite:///{root}/.headrace/registry.db")
-    assert again.lines == ["the registry is at revision 0006"]
+    assert again.lines == ["the registry is at revision 0007"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli import (
+    cache,
     doctor,
     feature_group,
     feature_view,
@@ -56,6 +57,7 @@ app.add_typer(training_dataset.app, name="td")
 app.add_typer(grant.app, name="grant")
 app.add_typer(token.app, name="token")
 app.add_typer(queries.app, name="queries")
+app.add_typer(cache.app, name="cache")
 app.add_typer(registry.app, name="registry")
 
 

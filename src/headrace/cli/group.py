@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.option import tags_text
-from headrace.cli.report import print_facts, print_json, print_table, print_text
+from headrace.cli.report import bytes_text, print_facts, print_json, print_table, print_text
 from headrace.model.duration import format_duration
 from headrace.model.name import parse_reference, reference
 
@@ -102,7 +102,7 @@ def _detail_facts(ref: str, detail: TableDetail) -> dict[str, str | None]:
     return {
         "rows": None if detail.rows is None else f"{detail.rows:,}",
         "files": f"{detail.files:,}",
-        "size": _bytes_text(detail.size_bytes),
+        "size": bytes_text(detail.size_bytes),
         "advice": f"{detail.files:,} files, mostly small: {made}" if detail.needs_compaction else None,
     }
 
@@ -132,16 +132,3 @@ def counts_text(commit: Commit) -> str:
 
 def _age(age: dt.timedelta | None) -> str | None:
     return None if age is None else format_duration(age // _MICROSECOND)
-
-
-def _bytes_text(size: int) -> str:
-    """Such as `812 bytes`, `1.3 MB`."""
-    if size < 1000:
-        return f"{size} bytes"
-    value, units = size / 1000, iter(("kB", "MB", "GB"))
-    unit = next(units)
-    for larger in units:
-        if value < 999.95:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:,.1f} {unit}"

@@ -144,3 +144,16 @@ def _line(text: str) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def bytes_text(size: int) -> str:
+    """Such as `812 bytes`, `1.3 MB`."""
+    if size < 1000:
+        return f"{size} bytes"
+    value, units = size / 1000, iter(("kB", "MB", "GB"))
+    unit = next(units)
+    for larger in units:
+        if value < 999.95:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:,.1f} {unit}"

@@ -122,6 +122,18 @@ def serve(
         float | None, typer.Option(help="How long a read may run; it is ended then.", min=0.001)
     ] = None,
     query_rows: Annotated[int | None, typer.Option(help="How many rows a read may give.", min=1)] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep results of joins, up to so much on this machine's disk, such as 20GB, and give them again."
+        ),
+    ] = None,
+    predict: Annotated[
+        bool,
+        typer.Option(
+            help="With --cache, compute joins that will be asked for, by what was asked before, while nobody asks."
+        ),
+    ] = True,
     http: Annotated[
         str | None,
         typer.Option(
@@ -175,6 +187,8 @@ def serve(
         token_listen or (),
         limits=limits,
         audit_log=audit_log,
+        cache_bytes=None if cache is None else parse_size(cache),
+        predicts=predict,
         http=http,
     )
     signals = _signals(signal.SIGTERM, signal.SIGINT, *_RENEWING)

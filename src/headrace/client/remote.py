@@ -30,6 +30,7 @@ from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
+from headrace.model.kept_result import CacheStatistics, KeptResult
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.right import Grant
 from headrace.model.token import NewToken, Token
@@ -46,6 +47,7 @@ _PREPARED = Decoder(Prepared)
 _GRANT, _GRANTS = Decoder(Grant), Decoder(list[Grant])
 _NEW_TOKEN, _TOKENS = Decoder(NewToken), Decoder(list[Token])
 _QUERIES = Decoder(list[protocol.QueryInfo])
+_RESULTS, _CACHE, _NUMBER = Decoder(list[KeptResult]), Decoder(CacheStatistics), Decoder(int)
 _HEALTH = Decoder(protocol.HealthInfo)
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
@@ -224,12 +226,25 @@ class RemoteBackend:
             return self._wire.table(prepared.tickets)
         except Unauthenticated:
             return self._wire.table(self._renewed(prepared))
+        except Conflict:
+            if prepared.kept is None:
+                raise
+            return self._wire.table(self._wire.prepare(prepared.request, _PREPARED)[1])
 
     def list_queries(self) -> list[protocol.QueryInfo]:
         return self._wire.ask("list_queries", protocol.Nothing(), _QUERIES)
 
     def cancel_query(self, query_id: str) -> None:
         self._wire.ask("cancel_query", protocol.CancelQuery(query_id), _NOTHING)
+
+    def list_results(self) -> list[KeptResult]:
+        return self._wire.ask("list_results", protocol.Nothing(), _RESULTS)
+
+    def cache_statistics(self) -> CacheStatistics:
+        return self._wire.ask("cache_statistics", protocol.Nothing(), _CACHE)
+
+    def clear_results(self) -> int:
+        return self._wire.ask("clear_results", protocol.Nothing(), _NUMBER)
 
     def health(self) -> protocol.HealthInfo:
         return self._wire.ask("health", protocol.Nothing(), _HEALTH)

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 
 from headrace.backend import Backend
+from headrace.client.cache import Cache
 from headrace.client.declaring import (
     check_glob,
     check_same,
@@ -76,6 +77,11 @@ class FeatureStore:
     def queries(self) -> Queries:
         """What the service does now."""
         return Queries(self._backend)
+
+    @property
+    def cache(self) -> Cache:
+        """The results of joins that the service keeps."""
+        return Cache(self._backend)
 
     def health(self) -> HealthInfo:
         """Whether the store can do its work now: its registry and its storage answer, and a service takes queries.

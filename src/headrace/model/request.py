@@ -146,7 +146,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `features` and `labels` are the columns of `.xy()`, in its order. `tickets` are what a service asks for to
     run it, one for each of its streams; an embedded store needs none. `warnings` are for the user. `mapped` are the
-    Arrow files that hold exactly these rows, by their whole paths, for a caller on the same machine.
+    Arrow files that hold exactly these rows, by their whole paths, for a caller on the same machine, and
+    `mapped_columns` the names of its columns there, where they are others. `kept` names the result that a service has
+    kept of it.
     """
 
     request: ReadRequest
@@ -157,6 +159,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     tickets: tuple[bytes, ...] = ()
     warnings: tuple[str, ...] = ()
     mapped: tuple[StoredFile, ...] = ()
+    mapped_columns: tuple[str, ...] = ()
+    kept: str | None = None
 
 
 know(ReadRequest, Prepared)

@@ -22,6 +22,7 @@ from headrace.registry import grants, migration, tokens
 from headrace.registry.catalog import Catalog, each
 from headrace.registry.database import Database
 from headrace.registry.failure import address
+from headrace.registry.history import History
 from headrace.registry.tables import (
     DATASETS,
     GROUPS,
@@ -57,6 +58,7 @@ class Registry:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.history = History(database)
         self._groups = Catalog("feature group", GROUPS, GroupDefinition)
         self._views = Catalog("feature view", VIEWS, ViewDefinition)
         self._datasets = Catalog("training dataset", DATASETS, DatasetDefinition, dataset_reference)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, MetaData, Table, Text
+from sqlalchemy import Column, ForeignKeyConstraint, Identity, Index, Integer, MetaData, Table, Text
 
 VERSION_TABLE = "headrace_revision"
 """Where Alembic keeps the revision: a name of our own, since the database may serve others too."""
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration. Known here so that a current database is opened without importing Alembic."""
 
 metadata = MetaData(
@@ -129,6 +129,16 @@ service_secrets = Table(
     "service_secret", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False)
 )
 """What services of one store must know alike, and nobody else may."""
+
+asks = Table(
+    "ask",
+    metadata,
+    Column("id", Integer, Identity(), primary_key=True),
+    Column("project", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Index(None, "project", "id"),
+)
+"""What was asked for, the oldest first."""
 
 view_groups = _needs("feature_view")
 dataset_groups = _needs("training_dataset")

@@ -89,6 +89,9 @@ ACTIONS: dict[str, tuple[type, Callable[[ProjectStore, Any], object]]] = {
     "list_tokens": (protocol.Nothing, lambda s, b: s.list_tokens()),
     "revoke_token": (protocol.RevokeToken, lambda s, b: s.revoke_token(b.id)),
     "list_queries": (protocol.Nothing, lambda s, b: s.list_queries()),
+    "list_results": (protocol.Nothing, lambda s, b: s.list_results()),
+    "cache_statistics": (protocol.Nothing, lambda s, b: s.cache_statistics()),
+    "clear_results": (protocol.Nothing, lambda s, b: s.clear_results()),
     "health": (protocol.Nothing, lambda s, b: s.health()),
     "cancel_query": (protocol.CancelQuery, lambda s, b: s.cancel_query(b.id)),
 }

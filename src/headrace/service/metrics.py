@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from headrace.errors import Busy, Cancelled, HeadraceError
+from headrace.model.kept_result import CacheStatistics
 from headrace.service.queries import Queries
 from headrace.service.record import OK, CallRecord
 from headrace.service.store import Store
@@ -111,10 +112,42 @@ class _Now(Collector):
         yield _gauge("headrace_engine_memory_bytes", "Memory that the query engine holds.", memory)
         yield _gauge("headrace_engine_spilled_bytes", "Bytes that the query engine has put on disk.", spilled)
 
+        if self._store.cache is not None:
+            yield from _of_cache(self._store.cache.results.statistics())
         if self._store.workers is not None:
             processes, held = self._store.workers.held()
             yield _gauge("headrace_sql_processes", "Processes that run what users write in SQL.", processes)
             yield _gauge("headrace_sql_memory_bytes", "Memory that these processes hold.", held)
+
+
+def _of_cache(found: CacheStatistics) -> Iterator[Metric]:
+    yield _gauge("headrace_cache_results", "Results of joins that are kept.", found.results)
+    yield _gauge("headrace_cache_bytes", "Bytes of results that are kept.", found.size_bytes)
+    hits = CounterMetricFamily(
+        "headrace_cache_hits", "Joins that were given a kept result, by why it was made.", labels=["made"]
+    )
+    hits.add_metric(["ahead"], found.hits_ahead)
+    hits.add_metric(["asked"], found.hits - found.hits_ahead)
+    yield hits
+    yield _counter("headrace_cache_misses", "Joins that were computed.", found.misses)
+    yield _counter("headrace_cache_evicted", "Results that made room for others.", found.evicted)
+    yield _counter("headrace_cache_damaged", "Files that were not as they were written.", found.damaged)
+    yield _counter(
+        "headrace_cache_wasted_bytes", "Bytes of what was computed ahead in vain.", found.wasted_bytes
+    )
+    seconds = CounterMetricFamily("headrace_cache_seconds", "Seconds of computing.", labels=["what"])
+    for what, value in (
+        ("saved", found.seconds_saved),
+        ("computed", found.seconds_computed),
+        ("ahead", found.seconds_ahead),
+        ("wasted", found.wasted_seconds),
+    ):
+        seconds.add_metric([what], value)
+    yield seconds
+
+
+def _counter(name: str, what: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, what, value)
 
 
 def _gauge(name: str, what: str, value: float) -> GaugeMetricFamily:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from headrace.engine.found_rows import Found
 from headrace.engine.key_index import KeyIndex
 from headrace.formats.base import Snapshot
+from headrace.formats.streamed import StreamedSnapshot
+from headrace.planning.canonical import Canonical, canonical
 from headrace.planning.plan import Plan
 
 
 class Planned:
-    """A plan, the snapshot of each side that it scans, and where in these rows for it may be."""
+    """A plan, the snapshot of each side that it scans, and where in these rows for it may be.
 
-    def __init__(self, plan: Plan, snapshots: dict[int, Snapshot], keys: KeyIndex) -> None:
+    Args:
+        digest: tells snapshots by their content.
+    """
+
+    def __init__(
+        self, plan: Plan, snapshots: dict[int, Snapshot], keys: KeyIndex, digest: Callable[[Snapshot], str]
+    ) -> None:
         self.plan = plan
         self.snapshots = snapshots
         self._keys = keys
+        self._digest = digest
         self._files: dict[int, pa.Table] = {}
         self._found: dict[int, Found | None] = {}
 
@@ -35,3 +47,32 @@ class Planned:
             conditions = self.plan.conditions[side]
             self._found[side] = self._keys.find(self.snapshots[side], self.files(side), keys, conditions)
         return self._found[side]
+
+    @functools.cached_property
+    def uncached(self) -> str | None:
+        """Why its result is not kept; None if it can be."""
+        if self.plan.spine is not None:
+            return "it is of rows that the caller sends"
+        if not self.plan.lookups:
+            return "it joins nothing"
+        if self.plan.now is not None:
+            return "it is of the time of its call"
+        for side in self.plan.scans:
+            snapshot = self.snapshots.get(side)
+            ref = self.plan.resolved.sides[side].definition.ref
+            if snapshot is None:
+                return f"{ref} has no snapshot yet"
+            if isinstance(snapshot, StreamedSnapshot):
+                return f"{ref} is of another database, which may change at any time"
+            if not snapshot.lasting:
+                return f"files of {ref} may be replaced by others of their names"
+        return None
+
+    @functools.cached_property
+    def canonical(self) -> Canonical | None:
+        """What its result is kept under; None if it is not."""
+        return None if self.uncached is not None else canonical(self.plan, self._table)
+
+    def _table(self, side: int) -> str:
+        definition = self.plan.resolved.sides[side].definition
+        return f"{definition.location or definition.ref} {self._digest(self.snapshots[side])}"

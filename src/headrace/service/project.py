@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from headrace.cache.results import Results
 from headrace.calls import counted
 from headrace.errors import (
     CorruptTable,
@@ -34,6 +35,7 @@ from headrace.model.definition import (
 )
 from headrace.model.detail import TableDetail
 from headrace.model.expression import Condition
+from headrace.model.kept_result import CacheStatistics, KeptResult
 from headrace.model.leakage import check_labels
 from headrace.model.name import check_name, parse_reference
 from headrace.model.query import Filter, Query, Source, groups_of
@@ -45,6 +47,7 @@ from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
 from headrace.protocol import HealthInfo, InsertMode, QueryInfo
 from headrace.service.adoption import adopted, check_fits
+from headrace.service.cached import CachedReads, CachedRows, KeptRows
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
@@ -65,7 +68,7 @@ if TYPE_CHECKING:
     from headrace.service.store import Store
 
 _NOT_TOLD = "…"
-Rows = Running | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
+Rows = Running | KeptRows | CachedRows | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
 """What a read gives when it is run."""
 
 
@@ -85,6 +88,7 @@ class ProjectStore:
             if store.workers is None
             else WorkerSql(store.workers, store.calls, project, self._user, self._reader.is_newest)
         )
+        self.cached = None if store.cache is None else CachedReads(store.cache, self._reader, project)
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(
             project, self.definitions, store.registry.address, store.storage, self._reader
@@ -256,10 +260,19 @@ class ProjectStore:
     def prepare(self, request: ReadRequest, gone: Callable[[], bool] = lambda: False) -> Prepared:
         if request.sql is not None:  # which may take long to understand
             return self.sql.prepare(request, gone)
-        return self._reads(request).prepare(request)
+        reads = self._reads(request)
+        prepared = reads.prepare(request)
+        return (
+            prepared
+            if self.cached is None or reads is not self._reader
+            else self.cached.prepared(request, prepared)
+        )
 
     def parts(self, prepared: Prepared) -> int:
-        return self._reads(prepared.request).parts(prepared)
+        reads = self._reads(prepared.request)
+        if self.cached is not None and reads is self._reader:
+            return self.cached.parts(prepared)
+        return reads.parts(prepared)
 
     def is_small(self, prepared: Prepared) -> bool:
         """Whether it is a look-up of a few rows, which need not wait for what takes long."""
@@ -267,7 +280,10 @@ class ProjectStore:
         return isinstance(reads, Reader) and reads.is_small(prepared)
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
-        return self._reads(prepared.request).run(prepared, spine, part, parts)
+        reads = self._reads(prepared.request)
+        if self.cached is not None and reads is self._reader and spine is None:
+            return self.cached.run(prepared, part, parts)
+        return reads.run(prepared, spine, part, parts)
 
     def check_spine(self, prepared: Prepared, spine: pa.Schema) -> None:
         """Raises what `run` would raise with rows of these columns, before any are taken in."""
@@ -287,7 +303,11 @@ class ProjectStore:
         return self.run(prepared, spine).table()
 
     def explain(self, request: ReadRequest) -> str:
-        return self._reads(request).explain(request)
+        reads = self._reads(request)
+        told = reads.explain(request)
+        if self.cached is None or reads is not self._reader:
+            return told
+        return f"{told}\n{self.cached.told(self._reader.prepare(request).request)}"
 
     def list_grants(self) -> list[Grant]:
         return self.definitions.list_grants()
@@ -321,6 +341,24 @@ class ProjectStore:
 
     def cancel_query(self, query_id: str) -> None:
         raise NotFound(f"there is no query {query_id!r}: only a service keeps a list of them")
+
+    def list_results(self) -> list[KeptResult]:
+        return [entry.told for entry in self._results("see").entries(self._project)]
+
+    def cache_statistics(self) -> CacheStatistics:
+        return self._results("see").statistics()
+
+    def clear_results(self) -> int:
+        results = self._results("let go of")
+        return results.remove(results.entries(self._project))
+
+    def _results(self, what: str) -> Results:
+        self.definitions.require("admin", f"{what} what is kept of reads")
+        if self._store.cache is None:
+            raise Unsupported(
+                "no results of joins are kept here", hint="a service keeps them: headrace serve --cache 20GB"
+            )
+        return self._store.cache.results
 
     def health(self) -> HealthInfo:
         problems = Look(self._store).problems()

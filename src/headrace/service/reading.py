@@ -32,7 +32,9 @@ from headrace.model.query import ENTITIES, Query, Source, groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.model.resolve import resolve
 from headrace.model.resolved import Resolved
+from headrace.planning.canonical import Canonical
 from headrace.planning.plan import Plan, make_plan
+from headrace.service.digests import Digests
 from headrace.service.explanation import explain, warnings_of
 from headrace.service.pinning import (
     check_kept,
@@ -76,6 +78,7 @@ class Reader:
         self._scanner = Scanner(engine, keys)
         # A read is prepared, split and run in calls of their own, which need not all plan it.
         self._plans: Kept[Planned] = Kept(_KEPT_PLANS)
+        self._digests = Digests()
 
     def prepare(self, request: ReadRequest) -> Prepared:
         query, labels = request.query, request.labels
@@ -166,7 +169,7 @@ class Reader:
         Raises:
             NotFound: a group was deleted since. SchemaMismatch, InvalidArgument: it was prepared for another spine.
         """
-        planned = self._planned(request)
+        planned = self.planned(request)
         self.check_there(request)
         expected = planned.plan.spine
         if (given is None) != (expected is None):
@@ -226,7 +229,7 @@ class Reader:
 
     def parts(self, prepared: Prepared) -> int:
         """Into how many streams the read can be split without running anything twice."""
-        planned = self._planned(prepared.request)
+        planned = self.planned(prepared.request)
         plan = planned.plan
         if plan.spine or plan.lookups or plan.limit is not None or plan.latest or plan.feed:
             return 1
@@ -238,7 +241,7 @@ class Reader:
 
     def is_small(self, prepared: Prepared) -> bool:
         """Whether the index has found the few rows that it asks for, so that no engine need look for them."""
-        planned = self._planned(prepared.request)
+        planned = self.planned(prepared.request)
         plan = planned.plan
         if plan.spine or plan.lookups or plan.feed or plan.parts:
             return False
@@ -293,17 +296,21 @@ class Reader:
 
     def schema_of(self, request: ReadRequest) -> pa.Schema:
         """The columns of a pinned read."""
-        return self._planned(request).plan.schema
+        return self.planned(request).plan.schema
+
+    def canonical(self, request: ReadRequest) -> Canonical | None:
+        """What the result of a pinned read is kept under; None if it is not."""
+        return self.planned(request).canonical
 
     def scan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot | None]:
         """The plan of a pinned read of one table, and the snapshot that it is of; None before the first."""
-        planned = self._planned(request)
+        planned = self.planned(request)
         self.check_there(request)
         return planned.plan, planned.snapshots.get(0)
 
     def plan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot]:
         """As `scan_of`, where there must be a snapshot."""
-        planned = self._planned(request)
+        planned = self.planned(request)
         snapshot = planned.snapshots.get(0)
         if snapshot is None:
             raise InvalidArgument(f"{planned.plan.resolved.root.definition.ref} has no rows yet")
@@ -311,7 +318,7 @@ class Reader:
 
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
-        planned = self._planned(prepared.request)
+        planned = self.planned(prepared.request)
         return explain(prepared, planned.plan, planned.snapshots, self._scanner.timeless(planned))
 
     def _tables(self, query: Query, locations: Mapping[str, str]) -> dict[str, tuple[GroupDefinition, Table]]:
@@ -321,7 +328,7 @@ class Reader:
                 raise NotFound(f"feature group {ref} was deleted meanwhile, and made again")
         return tables
 
-    def _planned(self, request: ReadRequest) -> Planned:
+    def planned(self, request: ReadRequest) -> Planned:
         """The plan of a pinned request."""
         kept = self._plans.get(msgspec.msgpack.encode(request))
         if kept is not None:
@@ -337,7 +344,9 @@ class Reader:
         plan = make_plan(request, resolved, _spine(request))
         # An empty table without a snapshot is scanned by nobody: its read is refused when it is run.
         scanned = {side: snapshots.get(resolved.sides[side].source) for side in plan.scans}
-        planned = Planned(plan, {side: s for side, s in scanned.items() if s is not None}, self._keys)
+        planned = Planned(
+            plan, {side: s for side, s in scanned.items() if s is not None}, self._keys, self._digests.of
+        )
         if len(planned.snapshots) == len(scanned):
             self._plans.put(msgspec.msgpack.encode(request), planned)
         return planned

@@ -7,12 +7,13 @@ import threading
 import weakref
 from typing import Self
 
+from headrace.cache.results import Results
 from headrace.calls import Calls
 from headrace.config import StoreConfig
 from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
 from headrace.engine.key_index import KeyIndex
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, Unavailable
 from headrace.formats.delta import DeltaLog
 from headrace.formats.external.connections import Connections
 from headrace.formats.folder.arrow import ArrowFiles
@@ -26,7 +27,9 @@ from headrace.model.name import check_name
 from headrace.model.right import OWNER, Rights
 from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import Registry
+from headrace.service.asked import Asked
 from headrace.service.binding import open_registry
+from headrace.service.cached import Cache
 from headrace.service.limits import UNLIMITED, Limits
 from headrace.service.project import ProjectStore
 from headrace.service.worker.pool import Workers
@@ -45,6 +48,8 @@ class Store:
         limits: of each.
         workers: run what users write in SQL; without any it is run here.
         seals: what users write in SQL is run where it can reach nothing else.
+        cache_bytes: what results of joins may take on this machine's disk; None keeps none.
+        remembers: what is asked is written down, so that what will be can be computed ahead.
     """
 
     def __init__(
@@ -55,6 +60,8 @@ class Store:
         limits: Limits = UNLIMITED,
         workers: Workers | None = None,
         seals: bool = False,
+        cache_bytes: int | None = None,
+        remembers: bool = False,
     ) -> None:
         self.calls = Calls()
         self.workers = workers
@@ -77,13 +84,30 @@ class Store:
             seals=seals,
         )
         self.keys = KeyIndex(self.engine)
+        self.cache: Cache | None = None
+        if cache_bytes is not None:
+            try:
+                results = Results(self.storage.work.results, cache_bytes)
+                self.cache = Cache(results, Asked(self._registry.history) if remembers else None)
+            except OSError as error:
+                self._registry.close()
+                self.storage.close()
+                raise Unavailable(f"results cannot be kept in {self.storage.work.results}: {error}") from None
         self._tables: Kept[Table] = Kept(_KEPT_TABLES)
         self._projects: Kept[ProjectStore] = Kept(_KEPT_PROJECTS)
         self._connections = Connections()
         self._lock = threading.Lock()
         # Called as the program ends, too.
         self._ending = weakref.finalize(
-            self, _close, self.calls, self.engine, workers, self._connections, self._registry, self.storage
+            self,
+            _close,
+            self.calls,
+            self.engine,
+            workers,
+            self._connections,
+            self._registry,
+            self.storage,
+            self.cache,
         )
 
     def table(self, definition: GroupDefinition) -> Table:
@@ -162,6 +186,7 @@ def _close(
     connections: Connections,
     registry: Registry,
     storage: Storage,
+    cache: Cache | None,
 ) -> None:
     """Every part, even if another cannot be closed; in a fork none, for they are the parent's."""
     if calls.is_ours:
@@ -173,6 +198,8 @@ def _close(
                 parts.callback(workers.close)
             if calls.close(lambda: _interrupt(engine, workers)):
                 engine.close()
+                if cache is not None:
+                    cache.close()
     else:
         engine.abandon()
 

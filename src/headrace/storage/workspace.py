@@ -40,6 +40,11 @@ class Workspace:
         """Statistics of snapshots."""
         return KeptTables(self._folder / "statistics")
 
+    @property
+    def results(self) -> Path:
+        """Where results are kept by a service that does so."""
+        return self._folder / "results"
+
     @contextlib.contextmanager
     def registering(self, location: str, registry: str) -> Iterator[None]:
         """Within, a folder is moved to a location that the registry does not know, and is told to it."""

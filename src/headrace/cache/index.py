@@ -1,0 +1,203 @@
+"""The index of a cache: what is kept, and what each is worth, for all processes that share the folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from headrace.cache.entry import Entry
+
+_WAIT_S = 5.0
+_COUNTED = (
+    "hits",
+    "hits_ahead",
+    "misses",
+    "seconds_computed",
+    "seconds_ahead",
+    "seconds_proven",
+    "seconds_saved",
+    "evicted",
+    "wasted_bytes",
+    "wasted_seconds",
+    "damaged",
+)
+_TABLES = """
+CREATE TABLE IF NOT EXISTS entries (
+  id TEXT PRIMARY KEY, family TEXT NOT NULL, tests TEXT NOT NULL, columns TEXT NOT NULL, project TEXT NOT NULL,
+  groups TEXT NOT NULL, row_count INTEGER NOT NULL, size_bytes INTEGER NOT NULL, crc32 INTEGER NOT NULL,
+  seconds REAL NOT NULL, ahead INTEGER NOT NULL, made REAL NOT NULL, hits INTEGER NOT NULL, worth REAL NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS by_family ON entries (family);
+CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value REAL NOT NULL) STRICT;
+"""
+_COLUMNS = (
+    "id, family, tests, columns, project, groups, row_count, size_bytes, crc32, seconds, ahead, made, hits"
+)
+_FLOOR = "floor"
+"""What the last result was worth that made room for others: what comes or is used now is worth more than that."""
+
+
+class Index:
+    """A database of SQLite. Every method may raise sqlite3.Error.
+
+    What a result is worth is the seconds that it saves per byte, times how often it was asked for, above the floor at
+    that time (GreedyDual-Size-Frequency, Cherkasova 1998): so it does not hang on any clock, and what nobody asks for
+    any more goes in the end, however much it once saved.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._database = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        # A result whose row was lost with the machine is computed once more; its file is swept.
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = OFF")
+        self._database.executescript(_TABLES)
+
+    def of_family(self, family: str) -> list[Entry]:
+        with self._lock:
+            found = self._database.execute(
+                f"SELECT {_COLUMNS} FROM entries WHERE family = ? ORDER BY size_bytes", [family]
+            )
+            return [_entry(row) for row in found]
+
+    def entry(self, entry_id: str) -> Entry | None:
+        with self._lock:
+            row = self._database.execute(
+                f"SELECT {_COLUMNS} FROM entries WHERE id = ?", [entry_id]
+            ).fetchone()
+        return None if row is None else _entry(row)
+
+    def entries(self) -> list[Entry]:
+        """The ones worth most first."""
+        with self._lock:
+            found = self._database.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY worth DESC, id")
+            return [_entry(row) for row in found]
+
+    def add(self, entry: Entry, budget: int) -> list[str]:
+        """Add a result where there is room, or can be made by letting go of others; gives the ids of these.
+
+        One that is worth less than all others is the one that goes.
+        """
+        with self._changing() as database:
+            floor = self._count(_FLOOR)
+            worth = floor + _worth(entry)
+            lists = [json.dumps(told) for told in (entry.tests, entry.columns, entry.groups)]
+            told = [entry.id, entry.family, *lists[:2], entry.project, lists[2], entry.rows, entry.size_bytes]
+            told += [entry.crc32, entry.seconds, int(entry.ahead), entry.made, entry.hits, worth]
+            database.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(told))})", told)
+            return self._make_room(budget)
+
+    def hit(self, entry: Entry) -> None:
+        """Note that it was given to somebody."""
+        with self._changing() as database:
+            worth = self._count(_FLOOR) + _worth(entry) * (entry.hits + 2)
+            database.execute("UPDATE entries SET hits = hits + 1, worth = ? WHERE id = ?", [worth, entry.id])
+            proven = entry.seconds * (entry.ahead and not entry.hits)
+            self._add(hits=1, hits_ahead=int(entry.ahead), seconds_saved=entry.seconds, seconds_proven=proven)
+
+    def count(self, **more: float) -> None:
+        with self._changing():
+            self._add(**more)
+
+    def counts(self) -> dict[str, Any]:
+        """By the names that `headrace.model.kept_result.CacheStatistics` has for them."""
+        with self._lock:
+            found = dict(self._database.execute("SELECT name, value FROM counts WHERE name <> ?", [_FLOOR]))
+        return {
+            name: found.get(name, 0) if "seconds" in name else int(found.get(name, 0)) for name in _COUNTED
+        }
+
+    def waiting_bytes(self) -> int:
+        """Of what was computed ahead and that nobody has asked for yet."""
+        with self._lock:
+            query = "SELECT coalesce(sum(size_bytes), 0) FROM entries WHERE ahead AND NOT hits"
+            return int(self._database.execute(query).fetchone()[0])
+
+    def give_up(self, entry_id: str) -> bool:
+        """Remove what was computed ahead in vain; whether it was."""
+        with self._changing() as database:
+            row = database.execute(
+                "DELETE FROM entries WHERE id = ? AND ahead AND NOT hits RETURNING size_bytes, seconds",
+                [entry_id],
+            ).fetchone()
+            if row is not None:
+                self._add(wasted_bytes=row[0], wasted_seconds=row[1])
+            return row is not None
+
+    def remove(self, ids: Iterable[str]) -> list[str]:
+        """Those that were there."""
+        with self._changing() as database:
+            return [i for i in ids if database.execute("DELETE FROM entries WHERE id = ?", [i]).rowcount]
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    def _make_room(self, budget: int) -> list[str]:
+        (held,) = self._database.execute("SELECT coalesce(sum(size_bytes), 0) FROM entries").fetchone()
+        gone = []
+        while held > budget:
+            entry_id, size, seconds, ahead, hits, worth = self._database.execute(
+                "SELECT id, size_bytes, seconds, ahead, hits, worth FROM entries ORDER BY worth, made LIMIT 1"
+            ).fetchone()
+            self._database.execute("DELETE FROM entries WHERE id = ?", [entry_id])
+            self._set(_FLOOR, max(worth, self._count(_FLOOR)))
+            wasted = bool(ahead) and not hits
+            self._add(evicted=1, wasted_bytes=size * wasted, wasted_seconds=seconds * wasted)
+            gone.append(entry_id)
+            held -= size
+        return gone
+
+    def _count(self, name: str) -> float:
+        row = self._database.execute("SELECT value FROM counts WHERE name = ?", [name]).fetchone()
+        return 0.0 if row is None else float(row[0])
+
+    def _add(self, **more: float) -> None:
+        for name, value in more.items():
+            if value:
+                self._set(name, self._count(name) + value)
+
+    def _set(self, name: str, value: float) -> None:
+        self._database.execute("INSERT OR REPLACE INTO counts VALUES (?, ?)", [name, float(value)])
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """Within, nobody else changes anything; all of it is done, or nothing."""
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+                self._database.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._database.execute("ROLLBACK")
+                raise
+
+
+def _worth(entry: Entry) -> float:
+    return entry.seconds / max(1, entry.size_bytes)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    entry_id, family, tests, columns, project, groups, rows, size, crc32, seconds, ahead, made, hits = row
+    lists = [tuple(json.loads(told)) for told in (tests, columns, groups)]
+    return Entry(
+        entry_id,
+        family,
+        lists[0],
+        lists[1],
+        project,
+        lists[2],
+        rows,
+        size,
+        crc32,
+        seconds,
+        bool(ahead),
+        made,
+        hits,
+    )

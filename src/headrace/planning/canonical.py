@@ -1,0 +1,253 @@
+"""What a join computes, whatever its columns are called and in whatever order its parts were written.
+
+Two plans with one canonical form give the same rows from the same snapshots. Columns are told by where they come from:
+a column of the root, or one that a lookup finds, with all that decides what it finds. So a result also answers plans
+that keep fewer of its rows and show fewer of its columns: a lookup that is no inner join drops and repeats no row, and
+counts as nothing but the columns that it brings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from headrace.model.expression import And, Compare, Condition, Ref, Value, columns_of
+from headrace.model.expression_sql import condition_sql, identifier
+from headrace.model.formula import Formula
+from headrace.model.request import Share
+from headrace.model.resolved import Bound, Computed, Origin, Place
+from headrace.planning.plan import Lookup, Plan
+
+Form = Any
+"""What msgspec encodes: equal forms mean the same."""
+
+_LOWER, _UPPER = (">", ">="), ("<", "<=")
+
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    """What keeps a row of a result.
+
+    Args:
+        form: equal ones keep the same rows.
+        columns: those that it reads, by name in `condition`; None where a result cannot be asked for it.
+    """
+
+    form: str
+    condition: Condition | None = None
+    columns: Mapping[Ref, str] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Canonical:
+    """The canonical form of a plan.
+
+    Args:
+        family: of all plans that give rows of the same ones.
+        tests: which of these it keeps.
+        columns: for each output, where its values come from.
+        limit: how many rows it gives of those, any of them.
+    """
+
+    family: str
+    tests: tuple[Test, ...]
+    columns: tuple[str, ...]
+    limit: int | None
+
+    @property
+    def key(self) -> str:
+        """Equal for plans that give the same rows, in columns that may be in another order, or under other names."""
+        return _hash([self.family, sorted({t.form for t in self.tests}), sorted(set(self.columns))])
+
+    def left_to_test(self, held: Iterable[str]) -> tuple[Test, ...] | None:
+        """What is still to be asked of rows that these tests have kept; None where they may lack rows that it keeps."""
+        own = {test.form: test for test in self.tests}
+        done = set(held)
+        for form in done - own.keys():
+            if not any(_implies(test.form, form) for test in self.tests):
+                return None
+        return tuple(test for form, test in own.items() if form not in done)
+
+
+def canonical(plan: Plan, table: Callable[[int], str]) -> Canonical | None:
+    """The form of a join; None for what is no join, brings rows of its own, or is of the time of its call.
+
+    Args:
+        table: tells the table of a side and the content that it has in the snapshot that is read.
+    """
+    if not plan.lookups or plan.spine is not None or plan.now is not None or plan.latest or plan.feed:
+        return None
+    return _Forms(plan, table).canonical()
+
+
+def rows_of(tests: Iterable[Test], columns: Mapping[str, str]) -> str:
+    """SQL for what rows must be for all tests to keep them; `columns` are their names by where they come from."""
+    told = []
+    for test in tests:
+        assert test.condition is not None
+        assert test.columns is not None
+        names = {ref: identifier(columns[form]) for ref, form in test.columns.items()}
+        told.append(condition_sql(test.condition, names.__getitem__))
+    return " AND ".join(told) or "true"
+
+
+class _Forms:
+    def __init__(self, plan: Plan, table: Callable[[int], str]) -> None:
+        self._plan = plan
+        self._table = table
+        self._lookups = {lookup.side: lookup for lookup in plan.lookups}
+        self._sides: dict[int, str] = {}
+
+    def canonical(self) -> Canonical:
+        plan = self._plan
+        inner = sorted(self._side(lookup.side) for lookup in plan.lookups if lookup.how == "inner")
+        family: Form = [self._side(0), inner]
+        tests = tuple(self._tests())
+        columns = tuple(self._origin(o.place) for o in plan.outputs if o.place is not None)
+        if plan.parts or plan.ordered:
+            # Which rows are of a part, and their order, hang on all of these.
+            family += [self._parts(), plan.ordered, sorted(t.form for t in tests), columns]
+        return Canonical(_hash(family), tests, columns, plan.limit)
+
+    def _side(self, side: int) -> str:
+        found = self._sides.get(side)
+        if found is None:
+            found = self._sides[side] = _hash(
+                self._root() if side == 0 else self._lookup(self._lookups[side])
+            )
+        return found
+
+    def _root(self) -> Form:
+        return ["root", self._declared(0)]
+
+    def _lookup(self, lookup: Lookup) -> Form:
+        filters = self._plan.resolved.sides[lookup.side].filters
+        on = sorted([self._origin(left), key] for left, key in lookup.on)
+        cut = lookup.cut if lookup.cut is None or isinstance(lookup.cut, str) else lookup.cut.isoformat()
+        where = sorted({test.form for bound in filters for test in self._bound(bound, lookup.side)})
+        ages = [lookup.max_age, lookup.min_age, cut]
+        return ["lookup", self._declared(lookup.side), lookup.kind, on, lookup.how, ages, where]
+
+    def _declared(self, side: int) -> Form:
+        """The table, and what a group says of it that decides what is found there."""
+        definition = self._plan.resolved.sides[side].definition
+        told = [definition.primary_key, definition.event_time, definition.event_time_unit]
+        return [self._table(side), *told, definition.created_time, definition.tie_breaker]
+
+    def _origin(self, origin: Origin) -> str:
+        if isinstance(origin, Computed):
+            places = dict(origin.places)
+            return _hash(["computed", self._formula(origin.formula, places), str(origin.type)])
+        own = self._plan.resolved.sides[origin.side].type_of(origin.column)
+        return _hash(["column", self._side(origin.side), origin.column, str(own)])
+
+    def _formula(self, formula: Formula, places: Mapping[Ref, Place]) -> Form:
+        return self._renamed(msgspec.to_builtins(formula), places)
+
+    def _renamed(self, node: Form, places: Mapping[Ref, Origin]) -> Form:
+        """The data of an expression, with where its columns come from in the place of their names."""
+        if isinstance(node, dict):
+            if node.get("node") == "column":
+                return self._origin(places[msgspec.convert(node, Ref)])
+            return {key: self._renamed(value, places) for key, value in node.items()}
+        return [self._renamed(part, places) for part in node] if isinstance(node, list | tuple) else node
+
+    def _tests(self) -> Iterable[Test]:
+        plan = self._plan
+        for bound in (*plan.resolved.root.filters, *plan.filters):
+            yield from self._bound(bound, None)
+        time = plan.resolved.root.definition.event_time
+        for op, bounding in ((">=", plan.start), ("<", plan.end)):
+            if bounding is None or time is None:
+                continue
+            place = Place(0, time)
+            if pa.types.is_timestamp(plan.resolved.type_of(place)):
+                condition = Compare(op, Ref(time), Value("timestamp", bounding.isoformat()))  # type: ignore[arg-type]
+                yield self._test(condition, {Ref(time): place})
+            else:
+                yield Test(_told(["bound", op, bounding.isoformat()]))
+
+    def _bound(self, bound: Bound, side: int | None) -> Iterable[Test]:
+        """A test for each of what must all be true."""
+        operands = bound.condition.operands if isinstance(bound.condition, And) else (bound.condition,)
+        for operand in operands:
+            if side is None:
+                yield self._test(operand, bound.places)
+            else:  # its columns are of the side, whose form is being made
+                yield Test(_told(_sorted(msgspec.to_builtins(operand))))
+
+    def _test(self, condition: Condition, places: Mapping[Ref, Origin]) -> Test:
+        form = _told(_sorted(self._renamed(msgspec.to_builtins(condition), places)))
+        return Test(form, condition, {ref: self._origin(places[ref]) for ref in columns_of(condition)})
+
+    def _parts(self) -> Form:
+        parts = msgspec.to_builtins(self._plan.parts)
+        for share, told in zip(self._plan.parts, parts, strict=True):
+            if isinstance(share, Share) and share.stratify is not None:
+                place = next(o.place for o in self._plan.outputs if o.name == share.stratify)
+                assert place is not None
+                told["stratify"] = self._origin(place)
+        return parts
+
+
+def _sorted(node: Form) -> Form:
+    """Conditions of which all, or any, must be true, and values of which one must be it, in one order."""
+    if isinstance(node, dict):
+        found = {key: _sorted(value) for key, value in node.items()}
+        for key in ("operands", "values"):
+            if key in found and node.get("node") in ("and", "or", "in"):
+                found[key] = sorted(found[key], key=_told)
+        return found
+    return [_sorted(part) for part in node] if isinstance(node, list | tuple) else node
+
+
+def _implies(form: str, other: str) -> bool:
+    """Whether rows that the first test keeps are all kept by the other: both bound one column, the first closer."""
+    one, two = msgspec.json.decode(form), msgspec.json.decode(other)
+    if not (_is_bound(one) and _is_bound(two)) or one["left"] != two["left"]:
+        return False
+    if one["right"]["type"] != two["right"]["type"]:
+        return False
+    ours, theirs = (_value(test["right"]) for test in (one, two))
+    for ops, closer in ((_LOWER, ours > theirs), (_UPPER, ours < theirs)):
+        if one["op"] in ops and two["op"] in ops:
+            strict_enough = one["op"] == two["op"] or two["op"] in (">=", "<=")
+            return bool(closer or (ours == theirs and strict_enough))
+    return False
+
+
+def _is_bound(test: Form) -> bool:
+    return (
+        isinstance(test, dict)
+        and test.get("node") == "compare"
+        and test["op"] in (*_LOWER, *_UPPER)
+        and isinstance(test["right"], dict)
+        and test["right"].get("type") in ("int", "date", "timestamp")
+    )
+
+
+def _value(told: Form) -> Any:
+    if told["type"] == "int":
+        return int(told["text"])
+    if told["type"] == "date":
+        return told["text"]  # years have four digits
+    return _instant(told["text"])
+
+
+def _instant(text: str) -> dt.datetime:
+    time = dt.datetime.fromisoformat(text)
+    return time if time.tzinfo is not None else time.replace(tzinfo=dt.UTC)
+
+
+def _told(form: Form) -> str:
+    return msgspec.json.encode(form, order="sorted").decode()
+
+
+def _hash(form: Form) -> str:
+    return hashlib.sha256(_told(form).encode()).hexdigest()[:32]

@@ -1,0 +1,69 @@
+"""Writes down what is asked, meanwhile: nobody waits for it, and where it cannot be written, it is forgotten."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import queue
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from headrace.errors import HeadraceError
+from headrace.model.ask import Ask
+from headrace.model.request import Prepared, ReadRequest
+from headrace.registry.history import History
+
+_WAITING = 1_000
+_AT_ONCE = 200
+_LARGEST_BYTES = 64_000
+_REST_S = 0.5
+_log = logging.getLogger("headrace.cache")
+
+
+class Asked:
+    """What is asked of one service.
+
+    Args:
+        now: gives the time, with its zone.
+    """
+
+    def __init__(
+        self, history: History, now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
+    ) -> None:
+        self.now = now
+        self._history = history
+        self._waiting: queue.Queue[tuple[str, Ask]] = queue.Queue(_WAITING)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._write, name="headrace-asked", daemon=True)
+        self._thread.start()
+
+    def note(self, project: str, request: ReadRequest, prepared: Prepared) -> None:
+        """Remember a read that came, pinned to nothing, and what it was pinned to."""
+        ask = Ask(request, tuple(prepared.snapshots.values()), self.now())
+        if not self._waiting.full():
+            self._waiting.put((project, ask))
+
+    def flush(self) -> None:
+        """Write down what has come so far."""
+        found: list[tuple[str, Ask]] = []
+        while len(found) < _AT_ONCE and not self._waiting.empty():
+            project, ask = self._waiting.get()
+            if len(msgspec.json.encode(ask)) <= _LARGEST_BYTES:
+                found.append((project, ask))
+        if not found:
+            return
+        try:
+            self._history.add(found)
+        except HeadraceError as error:
+            _log.warning("what was asked is not remembered: %s", error.message)
+
+    def close(self) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        while not self._ending.wait(_REST_S):
+            self.flush()
+        self.flush()

@@ -1,0 +1,424 @@
+"""Joins whose results are kept: given again, or computed and kept."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import msgspec
+import pyarrow as pa
+
+from headrace.cache.results import Draft, Found, Results
+from headrace.calls import Calls
+from headrace.engine.failure import translated
+from headrace.engine.kept import Kept
+from headrace.errors import Cancelled, Conflict, HeadraceError
+from headrace.model.definition import read_schema
+from headrace.model.expression_sql import identifier
+from headrace.model.query import groups_of
+from headrace.model.request import Prepared, ReadRequest
+from headrace.planning.canonical import Canonical, rows_of
+from headrace.protocol import BATCH_ROWS
+from headrace.service.asked import Asked
+from headrace.service.flights import Flight, Flights
+from headrace.service.reading import Reader
+from headrace.service.record import FileCount
+from headrace.service.running import Running
+
+_MOST_STREAMS = 4
+_CHEAP_BYTES_PER_SECOND = 100e6
+_CHEAP_BYTES = 8 << 20
+"""What comes faster than it could be written without anybody noticing is kept when it is asked for again."""
+_ASKED = 10_000
+_ROWS = "__headrace_kept"
+
+
+class Cache:
+    """Kept results, what is being computed, and what was asked, of one store.
+
+    Args:
+        asked: None where nothing is to be computed ahead.
+        least_seconds: what is computed faster is not kept: to write it takes a few milliseconds, too.
+    """
+
+    def __init__(self, results: Results, asked: Asked | None, least_seconds: float = 0.02) -> None:
+        self.results = results
+        self.least_seconds = least_seconds
+        self.asked = asked
+        self.flights = Flights()
+        self._before: Kept[bool] = Kept(_ASKED)
+
+    def close(self) -> None:
+        if self.asked is not None:
+            self.asked.close()
+        self.results.close()
+
+    def was_asked(self, key: str) -> bool:
+        """Whether this is not the first time."""
+        before = self._before.get(key) is not None
+        self._before.put(key, True)
+        return before
+
+
+class CachedReads:
+    """Reads of one project, for one caller, whose rights the reader knows: it plans each before anything is given."""
+
+    def __init__(self, cache: Cache, reader: Reader, project: str) -> None:
+        self.cache = cache
+        self.reader = reader
+        self.project = project
+
+    def prepared(self, request: ReadRequest, prepared: Prepared) -> Prepared:
+        """A pinned read, with where its rows are kept. `request` is what it was made of."""
+        asked = self.reader.canonical(prepared.request)
+        if asked is not None and request.now is None and self.cache.asked is not None:
+            self.cache.asked.note(self.project, request, prepared)
+        found = None if asked is None else self.cache.results.find(asked)
+        if asked is None or found is None or found.left or asked.limit is not None:
+            return prepared
+        entry = found.entry
+        if self.cache.results.promise(entry) is None:
+            return prepared
+        self.cache.results.hit(entry)
+        return msgspec.structs.replace(
+            prepared,
+            kept=entry.id,
+            mapped=(self.cache.results.file(entry),),
+            mapped_columns=_columns(found, asked),
+        )
+
+    def parts(self, prepared: Prepared) -> int:
+        """Into how many streams the read can be split."""
+        kept = None if prepared.kept is None else self.cache.results.promised(prepared.kept)
+        if kept is None:
+            return self.reader.parts(prepared)
+        batches: int = kept.num_record_batches
+        return max(1, min(_MOST_STREAMS, self.reader.engine.threads, batches))
+
+    def run(self, prepared: Prepared, part: int, parts: int) -> CachedRows | KeptRows | Running:
+        self.reader.check_there(prepared.request)
+        asked = self.reader.canonical(prepared.request)
+        if prepared.kept is not None:
+            kept = self.cache.results.promised(prepared.kept)
+            if kept is not None and 0 <= part < parts <= _MOST_STREAMS:
+                schema = read_schema(prepared.schema_ipc)
+                return KeptRows(kept, prepared.mapped_columns, schema, (part, parts), self.reader.calls)
+            if parts > 1:
+                raise Conflict(
+                    "the result that was kept has made room for others since the read was prepared",
+                    hint="read it again",
+                )
+        if asked is None:
+            return self.reader.run(prepared, None, part, parts)
+        return CachedRows(self, prepared.request, asked)
+
+    def compute_ahead(
+        self, request: ReadRequest, stopped: Callable[[Callable[[], None]], AbstractContextManager[None]]
+    ) -> str | None:
+        """Have the result of a pinned read kept before anybody asks; gives its id, or None if that is not to be.
+
+        Args:
+            stopped: within, what it is given is called when users come.
+        """
+        asked = self.reader.canonical(request)
+        if asked is None or asked.limit is not None or self.cache.results.find(asked) is not None:
+            return None
+        flight, ours = self.cache.flights.join(asked.key)
+        if not ours:
+            return None
+        running = self.reader.running(request)
+        keeping = Keeping(self, asked, request, running.schema, ahead=True)
+        entry_id, failed = None, True
+        try:
+            with stopped(running.cancel):
+                keeping.add_all(running.batches())
+            entry_id, failed = keeping.end(), False
+        except HeadraceError:
+            self.cache.results.computed(keeping.seconds, ahead=True)
+            raise
+        finally:
+            keeping.discard()
+            flight.end(failed=failed)
+        return entry_id
+
+    def told(self, request: ReadRequest) -> str:
+        """What the cache does for a pinned read, for people."""
+        planned = self.reader.planned(request)
+        if planned.uncached is not None:
+            return f"not kept: {planned.uncached}"
+        asked = self.reader.canonical(request)
+        assert asked is not None
+        found = self.cache.results.find(asked)
+        if found is None:
+            return "kept once it is computed"
+        entry = found.entry
+        made = dt.datetime.fromtimestamp(entry.made, dt.UTC).isoformat(timespec="seconds")
+        how = "computed ahead" if entry.ahead else "computed"
+        part = "" if not found.left else f", of whose rows {len(found.left)} conditions more choose"
+        return f"kept since {made}, {how} in {entry.seconds:.3g} s, given {entry.hits} times{part}"
+
+
+class KeptRows:
+    """The rows of a kept result, or one part of them, as they are in its file; read once."""
+
+    def __init__(
+        self,
+        kept: pa.ipc.RecordBatchFileReader,
+        columns: Sequence[str],
+        schema: pa.Schema,
+        share: tuple[int, int],
+        calls: Calls,
+        limit: int | None = None,
+    ) -> None:
+        self._kept = kept
+        self._columns = columns
+        self._share = share
+        self._calls = calls
+        self._left = limit
+        self._cancelled = False
+        self.schema = schema
+        self.files = FileCount(0, 0)
+
+    def cancel(self) -> None:
+        """Stop; from any thread. The batches then end in `Cancelled`."""
+        self._cancelled = True
+
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
+        return self._calls.steps(self._batches())
+
+    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
+        part, parts = self._share
+        number = self._kept.num_record_batches
+        for i in range(number * part // parts, number * (part + 1) // parts):
+            if self._cancelled:
+                raise Cancelled("the read was cancelled")
+            batch = self._kept.get_batch(i)
+            named = pa.RecordBatch.from_arrays([batch[name] for name in self._columns], schema=self.schema)
+            if self._left is not None:
+                named = named.slice(0, self._left)
+                self._left -= named.num_rows
+            yield named
+            if self._left == 0:
+                return
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+
+class CachedRows:
+    """The rows of a join: those of a kept result, or computed and kept. Nothing happens before the first is wanted."""
+
+    def __init__(self, reads: CachedReads, request: ReadRequest, asked: Canonical) -> None:
+        self._reads = reads
+        self._request = request
+        self._asked = asked
+        self._results = reads.cache.results
+        self._stop: Callable[[], None] = lambda: None
+        self._cancelled = False
+        self.schema = reads.reader.schema_of(request)
+        self.files = FileCount(0, 0)
+
+    def cancel(self) -> None:
+        """Stop; from any thread. The batches then end in `Cancelled`."""
+        self._cancelled = True
+        self._stop()
+
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
+        """The rows as they are made. Once only; closing the iterator stops the work."""
+        return self._reads.reader.calls.steps(self._batches())
+
+    def table(self) -> pa.Table:
+        """All rows at once."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
+        given = self._given()
+        flight, again = None, given is None
+        while again:
+            flight, ours = self._reads.cache.flights.join(self._asked.key)
+            again = not ours and flight.wait(self._check)
+            if not ours:
+                flight = None
+            # Whoever had it computed just before may have ended since it was looked for.
+            given = None if again else self._given()
+        if given is not None:
+            if flight is not None:
+                flight.end()
+            yield from given
+            return
+        self._results.missed()
+        yield from (self._computed() if flight is None else self._kept(flight))
+
+    def _given(self) -> Iterator[pa.RecordBatch] | None:
+        found = self._results.find(self._asked)
+        kept = None if found is None else self._results.opened(found.entry)
+        if found is None or kept is None:
+            return None
+        self._results.hit(found.entry)
+        self.files = FileCount(0, 0)
+        if found.left:
+            return self._tested(found, kept)
+        columns = _columns(found, self._asked)
+        rows = KeptRows(kept, columns, self.schema, (0, 1), self._reads.reader.calls, self._asked.limit)
+        self._stops(rows.cancel)
+        return rows.batches()
+
+    def _tested(
+        self, found: Found, kept: pa.ipc.RecordBatchFileReader
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Those of the rows that pass the tests that are left."""
+        names = {column: f"c{i}" for i, column in enumerate(found.entry.columns)}
+        wanted = ", ".join(identifier(name) for name in _columns(found, self._asked))
+        limit = "" if self._asked.limit is None else f" LIMIT {self._asked.limit}"
+        query = f"SELECT {wanted} FROM {_ROWS} WHERE {rows_of(found.left, names)}{limit}"
+        with self._reads.reader.engine.session() as session:
+            self._stops(session.interrupt)
+            session.register(_ROWS, kept.read_all())
+            with translated():
+                for batch in session.stream(query, BATCH_ROWS):
+                    columns = [c.cast(f.type) for c, f in zip(batch.columns, self.schema, strict=True)]
+                    yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _computed(self) -> Generator[pa.RecordBatch, None, None]:
+        running = self._reads.reader.running(self._request)
+        self._stops(running.cancel)
+        try:
+            yield from running.batches()
+        finally:
+            self.files = running.files
+
+    def _kept(self, flight: Flight) -> Generator[pa.RecordBatch, None, None]:
+        keeping = Keeping(self._reads, self._asked, self._request, self.schema)
+        rows = self._computed()
+        try:
+            for batch in keeping.watched(rows):
+                flight.pause()
+                yield batch
+                flight.go_on()
+        except BaseException:
+            rows.close()
+            keeping.discard()
+            flight.end(failed=True)
+            raise
+        keeping.end_soon(flight.end)
+
+    def _stops(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        if self._cancelled:
+            stop()
+
+    def _check(self) -> None:
+        if self._cancelled:
+            raise Cancelled("the read was cancelled")
+
+
+class Keeping:
+    """Writes down a result that is computed, if that is worth it.
+
+    Args:
+        ahead: nobody has asked for it yet.
+    """
+
+    def __init__(
+        self,
+        reads: CachedReads,
+        asked: Canonical,
+        request: ReadRequest,
+        schema: pa.Schema,
+        *,
+        ahead: bool = False,
+    ) -> None:
+        self._reads = reads
+        self._results = reads.cache.results
+        self._least_seconds = reads.cache.least_seconds
+        self._asked = asked
+        self._request = request
+        self._schema = schema
+        self._ahead = ahead
+        self._again = ahead or reads.cache.was_asked(asked.key)
+        self._first: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._draft: Draft | None = None
+        self._wanted = asked.limit is None
+        self.seconds = 0.0
+
+    def watched(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches of the result, which are written down on their way."""
+        while True:
+            begun = time.perf_counter()
+            batch = next(rows, None)
+            self.seconds += time.perf_counter() - begun
+            if batch is None:
+                return
+            self._add(batch)
+            yield batch
+
+    def add_all(self, rows: Iterator[pa.RecordBatch]) -> None:
+        for _ in self.watched(rows):
+            pass
+
+    def end(self) -> str | None:
+        """Have it found from now on, which takes a moment; gives its id, or None if it is not kept."""
+        self._results.computed(self.seconds, ahead=self._ahead)
+        if self._wanted and self._draft is None and self.seconds >= self._least_seconds:
+            self._write(self._first)
+        draft, self._draft = self._draft, None
+        if draft is None:
+            return None
+        groups = () if self._request.query is None else tuple(groups_of(self._request.query))
+        entry = draft.keep(self._reads.project, groups, self.seconds, ahead=self._ahead)
+        return None if entry is None else entry.id
+
+    def end_soon(self, then: Callable[[], None]) -> None:
+        """As `end`, while nobody waits; `then` is called after that."""
+
+        def end() -> None:
+            try:
+                with self._reads.reader.calls.one():
+                    self.end()
+            except HeadraceError:  # the store is being closed
+                self.discard()
+            finally:
+                then()
+
+        threading.Thread(target=end, name="headrace-keep").start()
+
+    def discard(self) -> None:
+        self._wanted = False
+        self._first = []
+        if self._draft is not None:
+            self._draft.discard()
+            self._draft = None
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        if not self._wanted:
+            return
+        self._bytes += batch.nbytes
+        if not self._again and self._bytes > max(_CHEAP_BYTES, _CHEAP_BYTES_PER_SECOND * self.seconds):
+            self.discard()
+        elif self._draft is None and self.seconds < self._least_seconds and self._bytes < _CHEAP_BYTES:
+            self._first.append(batch)
+        else:
+            self._write([*self._first, batch])
+            self._first = []
+
+    def _write(self, batches: list[pa.RecordBatch]) -> None:
+        if self._draft is None:
+            self._draft = self._results.draft(self._asked, self._schema)
+        if self._draft is None or not all(map(self._draft.add, batches)):
+            self.discard()
+
+
+def _columns(found: Found, asked: Canonical) -> tuple[str, ...]:
+    """The names in the file of the columns that are asked for."""
+    return tuple(f"c{found.entry.columns.index(column)}" for column in asked.columns)

@@ -1,0 +1,108 @@
+"""What moves in reads: found, and put in again."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+
+import pytest
+
+from headrace.cache.moving import MICROS_PER_DAY, moving
+from headrace.model.expression import Compare, Ref, Value
+from headrace.model.query import Filter, Join, Query, Select, Source
+from headrace.model.request import PointInTime, ReadRequest
+
+DAY = (dt.date(2026, 8, 3) - dt.date(1970, 1, 1)).days
+
+
+def read_of(*groups: str, value: Value | None = None, **options: object) -> ReadRequest:
+    root, *others = groups
+    steps: list[object] = [Select(("a",))]
+    if value is not None:
+        steps.append(Filter(Compare(">=", Ref("at"), value)))
+    steps += [Join(Query(Source(other), (Select(("b",)),)), (("k", "k"),)) for other in others]
+    query = Query(Source(root), tuple(steps))  # type: ignore[arg-type]
+    return ReadRequest(kind="query", query=query, point_in_time=PointInTime(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "after"),
+    [
+        ("sales20260803@v1", 1, "sales20260804@v1"),
+        ("sales_2026_08_31@v2", 1, "sales_2026_09_01@v2"),
+        ("d2026-12-31_x", 1, "d2027-01-01_x"),
+        ("week_2026w53", 1, "week_2027w01"),
+        ("week2026_W07", -7, "week2025_W52"),
+        ("m_202612", 1, "m_202701"),
+        ("m2026_01_eur", -1, "m2025_12_eur"),
+        ("part_099", 1, "part_100"),
+        ("part9", 1, "part10"),
+    ],
+)
+def test_names(name: str, step: int, after: str) -> None:
+    read = moving(read_of(name))
+    assert read.request(read.values) == read_of(name)
+    (value,) = read.values
+    assert read.request([value + step]) == read_of(after)
+
+
+@pytest.mark.parametrize("name", ["weather", "a1b", "x2026w54y", "y199_"])
+def test_names_in_which_nothing_moves(name: str) -> None:
+    assert moving(read_of(name)).values == ()
+
+
+def test_times_and_names_together() -> None:
+    monday = dt.datetime(2026, 8, 3, tzinfo=dt.UTC)
+    given = read_of(
+        "sales20260803@v1",
+        "stock_2026_w31@v2",
+        value=Value("timestamp", "2026-08-03T00:00:00+00:00"),
+        start=monday,
+        as_of=monday + dt.timedelta(hours=6),
+    )
+    read = moving(given)
+    assert [hole.unit for hole in read.holes] == ["day", "time", "week", "time", "time"]
+    assert read.request(read.values) == given
+    day, literal, week, start, as_of = read.values
+    assert (day, literal, start, as_of - start) == (
+        DAY,
+        DAY * MICROS_PER_DAY,
+        DAY * MICROS_PER_DAY,
+        MICROS_PER_DAY // 4,
+    )
+    later = read.request([day + 1, literal + MICROS_PER_DAY, week + 1, start + MICROS_PER_DAY, as_of])
+    assert later == read_of(
+        "sales20260804@v1",
+        "stock_2026_w32@v2",
+        value=Value("timestamp", "2026-08-04T00:00:00+00:00"),
+        start=monday + dt.timedelta(days=1),
+        as_of=monday + dt.timedelta(hours=6),
+    )
+
+
+def test_reads_that_differ_in_what_moves_have_one_template() -> None:
+    one, other = moving(read_of("sales20260803")), moving(read_of("sales20260817"))
+    assert (one.template, one.holes, one.tables) == (other.template, other.holes, other.tables)
+    assert moving(read_of("sales2026_08_03")).holes != one.holes
+    assert moving(read_of("stock20260803")).template != one.template
+    assert moving(read_of("sales20260803", value=Value("int", "3"))).template != one.template
+
+
+def test_dates_and_numbers_that_are_compared() -> None:
+    date = moving(read_of("g", value=Value("date", "2026-08-03")))
+    assert (date.holes[0].unit, date.values) == ("day", (DAY,))
+    assert date.request([DAY + 1]) == read_of("g", value=Value("date", "2026-08-04"))
+    assert moving(read_of("g", value=Value("int", "20260803"))).values == ()
+
+
+@pytest.mark.parametrize("text", ["\x000\x00", "a\x00b", "\x009\x00", "\x00"])
+def test_texts_that_look_like_holes_do_no_harm(text: str) -> None:
+    read = moving(read_of("sales20260803", value=Value("str", text)))
+    with contextlib.suppress(ValueError, IndexError):  # what cannot be told is not computed
+        read.request(read.values)
+
+
+def test_dates_that_there_are_not() -> None:
+    read = moving(read_of("sales20260803"))
+    with pytest.raises((OverflowError, ValueError)):
+        read.request([10**9])

@@ -1,0 +1,227 @@
+"""Joins that are computed before anybody asks."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from headrace.client.store import FeatureStore
+from headrace.config import store_config
+from headrace.service.ahead import Ahead
+from headrace.service.cached import Cache
+from headrace.service.store import Store
+from headrace.wiring import Service
+
+ROWS = 300
+START = dt.datetime(2026, 8, 3, 9, tzinfo=dt.UTC)
+
+
+class Scene:
+    """A store whose time is set, and in which things are computed ahead when somebody says so."""
+
+    def __init__(self, root: Path, budget: int = 100_000_000) -> None:
+        self.now = START
+        self.busy = False
+        self.store = Store(store_config(str(root)), cache_bytes=budget, remembers=True)
+        cache = self.store.cache
+        assert cache is not None
+        assert cache.asked is not None
+        cache.least_seconds = 0
+        cache.asked.now = lambda: self.now
+        self.cache: Cache = cache
+        self.ahead = Ahead(self.store, lambda: self.busy, lambda: self.now)
+        self.fs = FeatureStore(self.store.project("p"), "", "p")
+        self.dims = self.fs.create_feature_group("dims", primary_key=["k"])
+        self.dims.insert(pa.table({"k": range(ROWS), "weight": [i / 8 for i in range(ROWS)]}))
+
+    def close(self) -> None:
+        self.ahead.close()
+        self.store.close()
+
+    def table(self, name: str, seed: int) -> hr.FeatureGroup:
+        group = self.fs.create_feature_group(name, primary_key=["id"])
+        ids = range(ROWS)
+        group.insert(
+            pa.table({"id": ids, "k": [(i + seed) % ROWS for i in ids], "x": [i * seed for i in ids]})
+        )
+        return group
+
+    def query(self, name: str) -> hr.Query:
+        return self.fs.get_feature_group(name).select("id", "x").join(self.dims.select("weight"), on="k")
+
+    def ask(self, name: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = self.query(name).read().to_arrow().sort_by("id").to_pylist()
+        while self.cache.flights.number:
+            time.sleep(0.001)
+        return found
+
+    def step(self) -> int:
+        assert self.cache.asked is not None
+        self.cache.asked.flush()
+        return self.ahead.step()
+
+    def days_pass(self, days: int = 1) -> None:
+        self.now += dt.timedelta(days=days)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path / "lake")
+    yield made
+    made.close()
+
+
+def expected(seed: int) -> list[dict[str, object]]:
+    return [{"id": i, "x": i * seed, "weight": (i + seed) % ROWS / 8} for i in range(ROWS)]
+
+
+def test_the_third_of_daily_tables_is_there_before_it_is_asked_for(scene: Scene) -> None:
+    for day in (3, 4):
+        scene.table(f"sales2026080{day}", day)
+        assert scene.ask(f"sales2026080{day}") == expected(day)
+        scene.days_pass()
+    assert scene.step() == 0
+    scene.table("sales20260805", 5)
+    assert scene.step() == 1
+    (entry, *_) = [e for e in scene.cache.results.entries("p") if e.ahead]
+    assert entry.groups == ("sales20260805@v1", "dims@v1")
+    assert "computed ahead" in scene.query("sales20260805").explain().splitlines()[-1]
+    assert scene.ask("sales20260805") == expected(5)
+    found = scene.cache.results.statistics()
+    assert (found.hits_ahead, found.misses) == (1, 2)
+    assert scene.step() == 0
+
+
+def test_a_table_that_is_not_full_yet_is_waited_for(scene: Scene) -> None:
+    for day in (3, 4):
+        scene.table(f"sales2026080{day}", day)
+        scene.ask(f"sales2026080{day}")
+        scene.days_pass()
+    empty = scene.fs.create_feature_group(
+        "sales20260805",
+        primary_key=["id"],
+        schema=pa.schema([("id", pa.int64()), ("k", pa.int64()), ("x", pa.int64())]),
+    )
+    usual = scene.fs.get_feature_group("sales20260804").history()[0].snapshot
+    if empty.history() and empty.history()[0].snapshot < usual:
+        assert scene.step() == 0
+    empty.insert(pa.table({"id": [1], "k": [1], "x": [1]}))
+    assert scene.step() == 1
+
+
+def test_what_is_asked_after_commits_is_computed_after_the_next(scene: Scene) -> None:
+    group = scene.table("orders", 1)
+    for day in range(2):
+        scene.ask("orders")
+        scene.days_pass()
+        group.insert([{"id": ROWS + day, "k": 1, "x": 1}], mode="append")
+    for day in range(2, 5):
+        assert scene.step() == 1
+        assert scene.step() == 0
+        assert len(scene.ask("orders")) == ROWS + day
+        scene.days_pass()
+        group.insert([{"id": ROWS + day, "k": 1, "x": 1}], mode="append")
+    found = scene.cache.results.statistics()
+    assert (found.hits_ahead, found.misses) == (3, 2)
+
+
+def test_nothing_while_users_are_at_it(scene: Scene) -> None:
+    for day in (3, 4):
+        scene.table(f"sales2026080{day}", day)
+        scene.ask(f"sales2026080{day}")
+        scene.days_pass()
+    scene.table("sales20260805", 5)
+    scene.busy = True
+    assert scene.step() == 0
+    scene.busy = False
+    assert scene.step() == 1
+
+
+def test_what_nobody_asks_for_is_given_up(scene: Scene) -> None:
+    for day in range(1, 10):
+        scene.table(f"sales2026080{day}", day)
+    for day in (1, 2):
+        scene.ask(f"sales2026080{day}")
+        scene.days_pass()
+    made = sum(scene.step() for _ in range(10))
+    assert 0 < made <= 3
+    scene.days_pass(30)
+    assert scene.step() == 0
+    results = scene.cache.results
+    for day in (5, 8, 6):  # without any order
+        scene.ask(f"sales2026080{day}")
+    scene.step()
+    assert results.statistics().wasted_bytes > 0
+    assert not [e for e in results.entries("p") if e.ahead and not e.hits]
+
+
+def test_a_schema_that_changes_costs_one_ask(scene: Scene) -> None:
+    for day in range(1, 8):
+        scene.table(f"sales2026080{day}", day)
+        scene.step()
+        if day < 5:
+            scene.ask(f"sales2026080{day}")
+        else:
+            group = scene.fs.get_feature_group(f"sales2026080{day}")
+            query = group.select("id", "x", "k").join(scene.dims.select("weight"), on="k")
+            query.read().to_arrow()
+            while scene.cache.flights.number:
+                time.sleep(0.001)
+        scene.days_pass()
+    assert scene.cache.results.statistics().hits_ahead == 4
+
+
+def test_what_was_asked_is_remembered_by_the_next_service(scene: Scene, tmp_path: Path) -> None:
+    for day in (3, 4):
+        scene.table(f"sales2026080{day}", day)
+        scene.ask(f"sales2026080{day}")
+        scene.days_pass()
+    scene.step()
+    scene.ahead = Ahead(scene.store, lambda: False, lambda: scene.now)
+    scene.table("sales20260805", 5)
+    assert scene.step() == 1
+
+
+def test_without_prediction_nothing_is_remembered(tmp_path: Path) -> None:
+    service = Service(
+        store_config(str(tmp_path / "lake")), ["grpc://127.0.0.1:0"], cache_bytes=10_000_000, predicts=False
+    )
+    with hr.connect(service.listening[0]) as store:
+        group = store.create_feature_group("g", primary_key=["id"])
+        group.insert(pa.table({"id": [1], "k": [1]}))
+        other = store.create_feature_group("h", primary_key=["k"])
+        other.insert(pa.table({"k": [1], "y": [2]}))
+        group.select("id").join(other.select("y"), on="k").read().to_arrow()
+    assert service._store.registry.history.count("default") == 0
+    service.stop()
+
+
+def test_a_service_computes_ahead_by_itself(tmp_path: Path) -> None:
+    service = Service(store_config(str(tmp_path / "lake")), ["grpc://127.0.0.1:0"], cache_bytes=10_000_000)
+    assert service._store.cache is not None
+    service._store.cache.least_seconds = 0
+    with hr.connect(service.listening[0]) as store:
+        group = store.create_feature_group("g", primary_key=["id"])
+        other = store.create_feature_group("h", primary_key=["k"])
+        other.insert(pa.table({"k": range(ROWS), "y": range(ROWS)}))
+        query = None
+        for number in range(3):
+            group.insert([{"id": number, "k": number}], mode="append")
+            query = group.select("id").join(other.select("y"), on="k")
+            query.read().to_arrow()
+            time.sleep(1.2)  # in which the ask is written down
+        group.insert([{"id": 9, "k": 9}], mode="append")
+        deadline = time.monotonic() + 30
+        while not any(result.ahead for result in store.cache.list()):
+            assert time.monotonic() < deadline, store.cache.stats()
+            time.sleep(0.2)
+        assert query is not None
+        assert sorted(query.read().to_arrow()["y"].to_pylist()) == [0, 1, 2, 9]
+        assert store.cache.stats().hits_ahead == 1
+    service.stop()
