@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import (
+    cached,
     checks,
     commits,
     dataset,
@@ -26,6 +27,7 @@ WORKLOADS: dict[str, Workload] = {
     for family in (
         tpch,
         checks,
+        cached,
         memory,
         lookup,
         pit,

@@ -47,11 +47,13 @@ class Served:
     """`headrace serve` as a process of its own, on this machine.
 
     Args:
+        options: of `headrace serve`.
         asks: what callers must show. Where that is something, they are granted what they read and no more, TLS is
             mutual where they show certificates, and each call is on record.
     """
 
     root: Path
+    options: tuple[str, ...] = ()
     asks: Literal["nothing", "token", "certificate"] = "nothing"
 
     @contextlib.contextmanager
@@ -63,6 +65,7 @@ class Served:
     def listening(self) -> Iterator[Way]:
         """How to connect to it."""
         command = [sys.executable, "-m", "headrace", "serve", "--root", str(self.root), "--json"]
+        command += self.options
         with contextlib.ExitStack() as stack:
             tls = token = None
             if self.asks != "nothing":

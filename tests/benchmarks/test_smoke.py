@@ -31,6 +31,11 @@ SERVED = {
     "sql()",
     "Flight SQL",
     "nobody asked",
+    "computed",
+    "kept for the first time",
+    "kept, over Flight",
+    "kept, mapped",
+    "kept, mapped, all read",
     "token",
     "certificate",
 }
@@ -43,6 +48,7 @@ SHARES = [
     ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
+    ["cache-join"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
@@ -51,6 +57,7 @@ ALIKE = {
     "storage-1m": "storage-10k",
     "tunnel-100k": "tunnel-10k",
     "tunnel-1m": "tunnel-10k",
+    "cache-large": "cache-join",
 }
 _SECONDS = 800
 

@@ -1,0 +1,25 @@
+"""What is predicted of sixty days of joins, whose names, columns and times nobody has told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.replay import DAYS, FAMILIES, Replay
+
+pytestmark = pytest.mark.slow
+ROWS = 500
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_most_first_asks_are_predicted(name: str, seed: int, tmp_path: Path) -> None:
+    with Replay(tmp_path / "lake", seed, ROWS) as replay:
+        told = replay.family(FAMILIES[name], DAYS)
+    assert told.share >= 0.9, told
+    assert told.unused <= 0.2, told
+
+
+def test_hardly_anything_is_computed_ahead_where_nothing_can_be_told(tmp_path: Path) -> None:
+    with Replay(tmp_path / "lake", 3, ROWS) as replay:
+        assert replay.shuffled(DAYS) <= 0.05
