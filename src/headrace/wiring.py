@@ -138,7 +138,7 @@ class Service:
                 remembers=predicts,
             )
             parts.callback(self._store.close)
-            self._ahead = Ahead(self._store, lambda: bool(self._queries.running or self._queries.waiting))
+            self._ahead = Ahead(self._store, self._is_busy)
             parts.callback(self._ahead.close)
             self._door = Door(self._access, _takers(self._access, self._store.registry))
             check = (lambda: None) if audit is None else audit.check
@@ -174,6 +174,9 @@ class Service:
     def expect_sql(self) -> None:
         """Load what users' SQL needs, meanwhile, so that the first query does not wait for it."""
         self._workers.load()
+
+    def _is_busy(self) -> bool:
+        return bool(self._queries.running or self._queries.waiting or self._queries.draining)
 
     def drain(self, patience: float) -> int:
         """Take no new queries, and wait so many seconds for those under way; gives how many were stopped then."""

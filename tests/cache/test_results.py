@@ -142,6 +142,24 @@ def test_damage(folder: Path, damage: str) -> None:
     assert read(again, "a") == [*range(2 * ROWS)]
 
 
+def test_what_two_processes_compute_at_once_is_kept_once(folder: Path) -> None:
+    one, other = Results(folder, BUDGET), Results(folder, BUDGET)
+    assert keep(one, "a") is not None
+    assert keep(other, "a") is None
+    assert read(one, "a") == read(other, "a") == [*range(2 * ROWS)]
+    assert len([*folder.glob("*.arrow")]) == one.statistics().results == 1
+
+
+def test_an_index_of_another_version_is_made_anew(folder: Path) -> None:
+    first = Results(folder, BUDGET)
+    keep(first, "a")
+    first._index._database.execute("PRAGMA user_version = 99")
+    first.close()
+    again = Results(folder, BUDGET)
+    assert read(again, "a") is None
+    assert keep(again, "a") is not None
+
+
 def test_a_broken_index_is_made_anew(folder: Path) -> None:
     first = Results(folder, BUDGET)
     keep(first, "a")
@@ -215,6 +233,32 @@ def test_what_is_computed_ahead_in_vain_is_counted(results: Results) -> None:
     found = results.statistics()
     assert (found.results, found.wasted_bytes, found.wasted_seconds) == (1, entry.size_bytes, 2.0)
     assert (found.hits_ahead, found.seconds_proven) == (1, 3.0)
+
+
+def test_what_may_be_computed_ahead_is_bounded(results: Results) -> None:
+    def room() -> bool:
+        return results.has_room_ahead(share=0.1, proven_share=0.5, grace=3, bytes_share=4)
+
+    for _ in range(2):
+        results.missed()
+        results.computed(1.0, ahead=False)
+    for _ in range(3):  # results of a usual second
+        assert room()
+        results.computed(1.0, ahead=True)
+    assert not room()
+    used = keep(results, "a", seconds=1.0, ahead=True)
+    assert used is not None
+    results.hit(used)
+    assert room(), "one of them was asked for"
+    results.computed(1.0, ahead=True)
+    assert not room()
+    for _ in range(98):
+        results.missed()
+        results.computed(1.0, ahead=False)
+    assert room(), "a tenth of what was asked for"
+    for number in range(4):
+        keep(results, f"waiting{number}", ahead=True)
+    assert not room(), "a quarter of the bytes wait to be asked for"
 
 
 WRITES = """

@@ -15,6 +15,7 @@ class Entry:
 
     Args:
         id: names its file; no other has had it.
+        key: of the plan; no two results have the same.
         family, tests, columns: of the plan that it is of, as in `headrace.planning.canonical.Canonical`; the file has
             the columns in this order, each once.
         project: in which it was asked for.
@@ -27,6 +28,7 @@ class Entry:
     """
 
     id: str
+    key: str
     family: str
     tests: tuple[str, ...]
     columns: tuple[str, ...]

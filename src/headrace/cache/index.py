@@ -13,6 +13,7 @@ from typing import Any
 from headrace.cache.entry import Entry
 
 _WAIT_S = 5.0
+_LOOKED_THROUGH = 100
 _COUNTED = (
     "hits",
     "hits_ahead",
@@ -26,18 +27,20 @@ _COUNTED = (
     "wasted_seconds",
     "damaged",
 )
-_TABLES = """
+_FORM = 1
+"""Of the tables below: a number more with each change."""
+_TABLES = f"""
 CREATE TABLE IF NOT EXISTS entries (
-  id TEXT PRIMARY KEY, family TEXT NOT NULL, tests TEXT NOT NULL, columns TEXT NOT NULL, project TEXT NOT NULL,
-  groups TEXT NOT NULL, row_count INTEGER NOT NULL, size_bytes INTEGER NOT NULL, crc32 INTEGER NOT NULL,
-  seconds REAL NOT NULL, ahead INTEGER NOT NULL, made REAL NOT NULL, hits INTEGER NOT NULL, worth REAL NOT NULL
+  id TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, family TEXT NOT NULL, tests TEXT NOT NULL, columns TEXT NOT NULL,
+  project TEXT NOT NULL, groups TEXT NOT NULL, row_count INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
+  crc32 INTEGER NOT NULL, seconds REAL NOT NULL, ahead INTEGER NOT NULL, made REAL NOT NULL, hits INTEGER NOT NULL,
+  worth REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS by_family ON entries (family);
 CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value REAL NOT NULL) STRICT;
+PRAGMA user_version = {_FORM};
 """
-_COLUMNS = (
-    "id, family, tests, columns, project, groups, row_count, size_bytes, crc32, seconds, ahead, made, hits"
-)
+_COLUMNS = "id, key, family, tests, columns, project, groups, row_count, size_bytes, crc32, seconds, ahead, made, hits"
 _FLOOR = "floor"
 """What the last result was worth that made room for others: what comes or is used now is worth more than that."""
 
@@ -56,21 +59,22 @@ class Index:
         # A result whose row was lost with the machine is computed once more; its file is swept.
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = OFF")
+        (form,) = self._database.execute("PRAGMA user_version").fetchone()
+        if form not in (0, _FORM):
+            raise sqlite3.DatabaseError(f"it has the form {form} of another version of Headrace")
         self._database.executescript(_TABLES)
 
+    def of_key(self, key: str) -> Entry | None:
+        return self._one("key", key)
+
     def of_family(self, family: str) -> list[Entry]:
+        """The ones worth most."""
+        query = f"SELECT {_COLUMNS} FROM entries WHERE family = ? ORDER BY worth DESC LIMIT {_LOOKED_THROUGH}"
         with self._lock:
-            found = self._database.execute(
-                f"SELECT {_COLUMNS} FROM entries WHERE family = ? ORDER BY size_bytes", [family]
-            )
-            return [_entry(row) for row in found]
+            return [_entry(row) for row in self._database.execute(query, [family])]
 
     def entry(self, entry_id: str) -> Entry | None:
-        with self._lock:
-            row = self._database.execute(
-                f"SELECT {_COLUMNS} FROM entries WHERE id = ?", [entry_id]
-            ).fetchone()
-        return None if row is None else _entry(row)
+        return self._one("id", entry_id)
 
     def entries(self) -> list[Entry]:
         """The ones worth most first."""
@@ -81,13 +85,24 @@ class Index:
     def add(self, entry: Entry, budget: int) -> list[str]:
         """Add a result where there is room, or can be made by letting go of others; gives the ids of these.
 
-        One that is worth less than all others is the one that goes.
+        One that is worth less than all others is the one that goes, and so is one that another process has kept, too.
         """
         with self._changing() as database:
+            if database.execute("SELECT 1 FROM entries WHERE key = ?", [entry.key]).fetchone():
+                return [entry.id]
             floor = self._count(_FLOOR)
             worth = floor + _worth(entry)
             lists = [json.dumps(told) for told in (entry.tests, entry.columns, entry.groups)]
-            told = [entry.id, entry.family, *lists[:2], entry.project, lists[2], entry.rows, entry.size_bytes]
+            told = [
+                entry.id,
+                entry.key,
+                entry.family,
+                *lists[:2],
+                entry.project,
+                lists[2],
+                entry.rows,
+                entry.size_bytes,
+            ]
             told += [entry.crc32, entry.seconds, int(entry.ahead), entry.made, entry.hits, worth]
             database.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(told))})", told)
             return self._make_room(budget)
@@ -153,6 +168,13 @@ class Index:
             held -= size
         return gone
 
+    def _one(self, column: str, value: str) -> Entry | None:
+        with self._lock:
+            row = self._database.execute(
+                f"SELECT {_COLUMNS} FROM entries WHERE {column} = ?", [value]
+            ).fetchone()
+        return None if row is None else _entry(row)
+
     def _count(self, name: str) -> float:
         row = self._database.execute("SELECT value FROM counts WHERE name = ?", [name]).fetchone()
         return 0.0 if row is None else float(row[0])
@@ -184,10 +206,13 @@ def _worth(entry: Entry) -> float:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    entry_id, family, tests, columns, project, groups, rows, size, crc32, seconds, ahead, made, hits = row
+    entry_id, key, family, tests, columns, project, groups, rows, size, crc32, seconds, ahead, made, hits = (
+        row
+    )
     lists = [tuple(json.loads(told)) for told in (tests, columns, groups)]
     return Entry(
         entry_id,
+        key,
         family,
         lists[0],
         lists[1],

@@ -68,6 +68,9 @@ class Results:
     def find(self, asked: Canonical) -> Found | None:
         """The smallest result that answers a plan, one of exactly its rows before all others."""
         with _failing():
+            exact = self._index.of_key(asked.key)
+            if exact is not None:
+                return Found(exact, ())
             found = []
             for entry in self._index.of_family(asked.family):
                 left = entry.left_to_test(asked)
@@ -194,10 +197,13 @@ class Results:
         with _failing():
             self._index.close()
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: Entry) -> bool:
+        """Whether it is kept."""
         self._checked.put(entry.id, True)
-        for gone in self._index.add(entry, self.budget_bytes - self.budget_bytes // _HELD_SHARE):
-            self._unlink(gone)
+        gone = self._index.add(entry, self.budget_bytes - self.budget_bytes // _HELD_SHARE)
+        for entry_id in gone:
+            self._unlink(entry_id)
+        return entry.id not in gone
 
     def _path(self, entry: Entry) -> Path:
         return self.folder / f"{entry.id}{_KEPT}"
@@ -281,6 +287,7 @@ class Draft:
                 self._path = kept
                 entry = Entry(
                     self.id,
+                    self._asked.key,
                     self._asked.family,
                     tuple(sorted({test.form for test in self._asked.tests})),
                     self._columns,
@@ -293,10 +300,10 @@ class Draft:
                     ahead,
                     time.time(),
                 )
-                self._results._add(entry)
+                is_new = self._results._add(entry)
                 os.close(self._lock)
                 self._lock = -1
-                return entry
+                return entry if is_new else None
             return None
         finally:
             self.discard()

@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from headrace.service.store import Store
 from headrace.service.watch import Watch
 
 _REST_S = 2.0
+_RESTS = 10
+"""As many times as long as it took, so that looking for what is due takes little where there is much to look at."""
 _GIVEN_UP_AFTER = 3
 """Results of one template in a row that nobody asked for."""
 _AGAIN_AFTER = 3
@@ -59,6 +62,7 @@ class _Template:
         self.in_vain = 0
         self.seen = 0
         self.resting_until = 0
+        self.is_replaced = False
 
     def add(self, read: Moving, ask: Ask) -> None:
         first = First(read.values, ask.versions, ask.at)
@@ -66,6 +70,7 @@ class _Template:
         if first in self.asked:
             return
         self.asked[first] = None
+        self.is_replaced = False
         self.seen += 1
         while len(self.asked) > _FIRSTS:
             self.asked.pop(next(iter(self.asked)))
@@ -74,10 +79,21 @@ class _Template:
             del self.made[first.values]
             self.in_vain = 0
 
+    def is_followed_by(self, other: _Template) -> bool:
+        """Whether the other one was asked what this one was expected to be asked next."""
+        assert self.read is not None
+        assert other.read is not None
+        return (
+            self.project == other.project
+            and self.read.tables == other.read.tables
+            and self.read.holes == other.read.holes
+            and other.read.values in self.made
+        )
+
     def outlived(self) -> Iterator[str | None]:
         """Ids of what was computed for an ask that was to come before one that came."""
         for values, made in list(self.made.items()):
-            if self.seen > made.seen + 1:
+            if self.is_replaced or self.seen > made.seen + 1:
                 del self.made[values]
                 self.in_vain += 1
                 if self.in_vain >= _GIVEN_UP_AFTER:
@@ -135,15 +151,18 @@ class Ahead:
         return made
 
     def _work(self) -> None:
-        while not self._ending.wait(_REST_S):
+        rest = _REST_S
+        while not self._ending.wait(rest):
             if self._is_busy():
                 continue
+            begun = time.monotonic()
             try:
                 self.step()
             except HeadraceError as error:
                 _log.warning("nothing is computed ahead: %s", error.message)
             except Exception:
                 _log.exception("computing ahead failed")
+            rest = max(_REST_S, _RESTS * (time.monotonic() - begun))
 
     def _is_wanted_elsewhere(self) -> bool:
         return self._ending.is_set() or self._is_busy()
@@ -156,6 +175,9 @@ class Ahead:
             template = self._templates.pop(key, None) or _Template(project)
             self._templates[key] = template  # the last asked last
             template.add(read, ask)
+            for other in self._templates.values():
+                if other.made and other is not template and other.is_followed_by(template):
+                    other.is_replaced = True
         while len(self._templates) > _MOST_TEMPLATES:
             self._templates.pop(next(iter(self._templates)))
 
@@ -165,7 +187,9 @@ class Ahead:
         for entry_id in template.outlived():
             if entry_id is not None:
                 cache.results.give_up(entry_id)
-        if template.read is None or template.is_given_up or len(template.made) >= _GIVEN_UP_AFTER:
+        if template.read is None or template.is_replaced or template.is_given_up:
+            return 0
+        if len(template.made) >= _GIVEN_UP_AFTER:
             return 0
         asked = self._asked_before(template)
         if is_day_off(asked, self._now()):

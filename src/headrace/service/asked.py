@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from headrace.engine.kept import Kept
 from headrace.errors import HeadraceError
 from headrace.model.ask import Ask
 from headrace.model.request import Prepared, ReadRequest
@@ -18,6 +19,7 @@ from headrace.registry.history import History
 _WAITING = 1_000
 _AT_ONCE = 200
 _LARGEST_BYTES = 64_000
+_REMEMBERED = 2_000
 _REST_S = 0.5
 _log = logging.getLogger("headrace.cache")
 
@@ -34,6 +36,8 @@ class Asked:
     ) -> None:
         self.now = now
         self._history = history
+        # Only first asks tell anything, and dashboards ask the same again and again.
+        self._before: Kept[bool] = Kept(_REMEMBERED)
         self._waiting: queue.Queue[tuple[str, Ask]] = queue.Queue(_WAITING)
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._write, name="headrace-asked", daemon=True)
@@ -41,9 +45,11 @@ class Asked:
 
     def note(self, project: str, request: ReadRequest, prepared: Prepared) -> None:
         """Remember a read that came, pinned to nothing, and what it was pinned to."""
-        ask = Ask(request, tuple(prepared.snapshots.values()), self.now())
-        if not self._waiting.full():
-            self._waiting.put((project, ask))
+        versions = tuple(prepared.snapshots.values())
+        key = project, msgspec.msgpack.encode(request), versions
+        if self._before.get(key) is None and not self._waiting.full():
+            self._before.put(key, True)
+            self._waiting.put((project, Ask(request, versions, self.now())))
 
     def flush(self) -> None:
         """Write down what has come so far."""

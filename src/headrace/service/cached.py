@@ -153,7 +153,7 @@ class CachedReads:
         assert asked is not None
         found = self.cache.results.find(asked)
         if found is None:
-            return "kept once it is computed"
+            return "kept once it is computed, if that takes a while"
         entry = found.entry
         made = dt.datetime.fromtimestamp(entry.made, dt.UTC).isoformat(timespec="seconds")
         how = "computed ahead" if entry.ahead else "computed"
@@ -243,7 +243,7 @@ class CachedRows:
 
     def _batches(self) -> Generator[pa.RecordBatch, None, None]:
         given = self._given()
-        flight, again = None, given is None
+        flight, again = None, given is None and self._asked.limit is None
         while again:
             flight, ours = self._reads.cache.flights.join(self._asked.key)
             again = not ours and flight.wait(self._check)
@@ -349,7 +349,7 @@ class Keeping:
         self._first: list[pa.RecordBatch] = []
         self._bytes = 0
         self._draft: Draft | None = None
-        self._wanted = asked.limit is None
+        self._wanted = True
         self.seconds = 0.0
 
     def watched(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
