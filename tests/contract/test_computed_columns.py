@@ -155,8 +155,27 @@ def test_texts_that_grow_are_bounded(flights):
         longest = f"replace({longest}, 'A', 'AA')"
     whole = flights.select("id").with_columns(out=f"length({longest})")
     assert by_key(whole.read(), "id", "out") == [65_536] * 4
+    wide = f"length(concat(carrier, {', '.join([repr('y' * 9_000)] * 1)}, {', '.join(['carrier'] * 60)}))"
+    assert by_key(flights.select("id").with_columns(out=wide).read(), "id", "out") == [9122, 9061, None, 9183]
+    letters = flights.select("id").with_columns(c=f"'{'y' * 9_000}'")
+    with pytest.raises(hr.InvalidArgument, match="is too long"):
+        letters.with_columns(out=f"length(concat(carrier, {', '.join(['c'] * 60)}))").read().to_arrow()
     with pytest.raises(hr.InvalidArgument, match="65537 bytes is too long"):
         flights.select("id").with_columns(out=f"length(concat({longest}, 'A'))").read().to_arrow()
+
+
+def test_texts_that_are_long_and_stay_so(store):
+    group = store.create_feature_group("documents", primary_key=["id"])
+    text = "a&b" * 40_000
+    group.insert(pa.table({"id": [1], "text": [text], "empty": [""]}))
+    query = group.select("id").with_columns(
+        same="replace(text, 'x', 'yy') = text",
+        shorter="length(replace(text, '&', ''))",
+        joined="concat(text, empty) = text",
+    )
+    assert rows(query.read()) == [{"id": 1, "same": True, "shorter": 80_000, "joined": True}]
+    with pytest.raises(hr.InvalidArgument, match="a computed text of 280000 bytes is too long"):
+        group.with_columns(out="length(replace(text, '&', '&amp;'))").read().to_arrow()
 
 
 @pytest.mark.parametrize(

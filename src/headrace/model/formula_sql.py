@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -44,6 +44,7 @@ _READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR", "timesta
 _GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
 LONGEST_MADE = 65_536
 """Bytes of a text that is made longer than what it is made of."""
+_FEW_LETTERS, _FEW_TEXTS = 1_000, 3
 _FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
 _BEFORE, _AFTER = "0001-12-31 (BC) 23:59:59.999999", "10000-01-01"
 
@@ -119,19 +120,22 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
             case "length":
                 return f"CAST(length({given[0]}) AS BIGINT)"
             case "concat":
-                if not any(map(_grows, arguments)):
-                    return f"({' || '.join(given)})"
+                arguments = tuple(_joined(arguments))
+                given = [sql(argument) for argument in arguments]
+                if _is_short(arguments):
+                    return _together(given)
                 parts = [f"_p.p{i}" for i in range(len(given))]
                 size = " + ".join(f"strlen({part})" for part in parts)
-                return _bounded(dict(zip(parts, given, strict=True)), f"({' || '.join(parts)})", size)
+                longest = f"greatest({', '.join(f'strlen({part})' for part in parts)})"
+                return _bounded(dict(zip(parts, given, strict=True)), _together(parts), size, longest)
             case "replace":
-                sought, put = arguments[1:]
-                if _is_no_longer(put, sought):
+                if _is_no_longer(*arguments[:0:-1]):
                     return f"replace({', '.join(given)})"
                 found = "(strlen(_p.p0) - strlen(replace(_p.p0, _p.p1, ''))) // greatest(strlen(_p.p1), 1)"
                 size = f"strlen(_p.p0) + {found} * (strlen(_p.p2) - strlen(_p.p1))"
                 parts = ["_p.p0", "_p.p1", "_p.p2"]
-                return _bounded(dict(zip(parts, given, strict=True)), f"replace({', '.join(parts)})", size)
+                made = f"replace({', '.join(parts)})"
+                return _bounded(dict(zip(parts, given, strict=True)), made, size, "strlen(_p.p0)")
             case "coalesce":
                 given = [
                     value if isinstance(argument, Constant | Nothing) else unforeseen_sql(value)
@@ -151,32 +155,52 @@ def _is_no_longer(one: Formula, other: Formula) -> bool:
     return len(one.value.text.encode()) <= len(other.value.text.encode())
 
 
+def _joined(parts: Sequence[Formula]) -> Iterator[Formula]:
+    """What is put together, also where it is in several steps."""
+    for part in parts:
+        if isinstance(part, Call) and part.function == "concat":
+            yield from _joined(part.arguments)
+        else:
+            yield part
+
+
+def _together(parts: Sequence[str]) -> str:
+    """Texts put together in halves: one after the other, each would be copied as often as there are others."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return f"({_together(parts[:middle])} || {_together(parts[middle:])})"
+
+
+def _is_short(parts: Sequence[Formula]) -> bool:
+    """Whether a few texts that are stored, with some letters between them, are put together."""
+    letters = sum(len(part.value.text) for part in parts if isinstance(part, Constant))
+    others = [part for part in parts if not isinstance(part, Constant)]
+    return letters <= _FEW_LETTERS and len(others) <= _FEW_TEXTS and not any(map(_grows, others))
+
+
 def _grows(formula: Formula) -> bool:
     """Whether it makes longer texts of others."""
-    return any(
-        isinstance(node, Call) and node.function in ("concat", "replace")
-        for node in (formula, *_all_below(formula))
-    )
+    if isinstance(formula, Call) and formula.function in ("concat", "replace"):
+        return not (formula.function == "replace" and _is_no_longer(*formula.arguments[:0:-1])) or any(
+            map(_grows, formula.arguments)
+        )
+    return any(map(_grows, below(formula)))
 
 
-def _all_below(formula: Formula) -> Iterator[Formula]:
-    for part in below(formula):
-        yield part
-        yield from _all_below(part)
-
-
-def _bounded(given: Mapping[str, str], made: str, size: str) -> str:
+def _bounded(given: Mapping[str, str], made: str, size: str, longest: str) -> str:
     """A text that is made of others, or an error where it would be too long: doubled again and again, a few letters
     fill all memory within one batch of rows, where nothing counts it and nothing interrupts it.
 
     Args:
-        given: SQL for each of the parts, by the name that it has in `made` and `size`. Each stands there once, since
-            what stands in a statement twice at each level makes that too long as well.
+        given: SQL for each of the parts, by the name that it has in the others. Each stands there once, since what
+            stands in a statement twice at each level makes that too long as well.
+        size: of the text that is made; where it is no longer than the `longest` part, it may be as long as that.
     """
     parts = ", ".join(f"{name.removeprefix('_p.')}: {part}" for name, part in given.items())
     failing = f"CAST(CAST('a computed text of ' || ({size}) || ' bytes is too long' AS BIGINT) AS VARCHAR)"
-    test = f"CASE WHEN coalesce({size}, 0) <= {LONGEST_MADE} THEN {made} ELSE {failing} END"
-    return f"list_transform([{{{parts}}}], lambda _p: {test})[1]"
+    test = f"coalesce({size}, 0) <= greatest({LONGEST_MADE}, {longest})"
+    return f"list_transform([{{{parts}}}], lambda _p: CASE WHEN {test} THEN {made} ELSE {failing} END)[1]"
 
 
 def _in_calendar(value: str, target: str, tried: bool) -> str:
