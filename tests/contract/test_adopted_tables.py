@@ -63,10 +63,12 @@ class TestRead:
         assert prepared.to_arrow().num_rows == 6
         by_sql = store.sql("SELECT temp FROM weather")
         counted = store.sql("SELECT count(*) AS n FROM weather")
+        told = store.get_feature_group("weather").statistics()
+        assert told.to_arrow().num_rows == 4
         assert by_sql.to_arrow().num_rows == 6
         assert counted.to_arrow().to_pylist() == [{"n": 6}]
         store.delete_feature_group("weather", 1)
-        for result in (prepared, by_sql, counted):
+        for result in (prepared, by_sql, counted, told):
             with pytest.raises(hr.NotFound):
                 result.to_arrow()
         other = str(tmp_path / "other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,26 @@ def test_a_spine_takes_no_more_disk_than_a_query_may(store: hr.FeatureStore, tmp
     assert store.queries.list() == []
     assert not list((tmp_path / "lake" / ".headrace").rglob("*.arrow"))
     assert view.batch_data(spine=spine).to_arrow()["x"].to_pylist() == [1] * 65_536
+
+
+def test_the_time_in_which_a_spine_comes_is_the_callers(tmp_path: Path) -> None:
+    config = store_config(str(tmp_path / "timed"))
+    service = Service(config, ["grpc://127.0.0.1:0"], limits=Limits(memory=500_000_000, seconds=1.0))
+    with hr.connect(service.listening[0], timeout=60) as store:
+        group = store.create_feature_group("g", primary_key=["id"], event_time="at")
+        group.insert(pa.table({"id": [1], "at": [NOON], "x": [1]}))
+        spine = pa.table({"id": [1], "at": [NOON]})
+        prepared = store.create_feature_view("v", group.select()).batch_data(spine=spine)._prepared
+
+        def slowly() -> Iterator[pa.RecordBatch]:
+            for _ in range(3):
+                time.sleep(0.6)
+                yield from spine.to_batches()
+
+        rows = pa.RecordBatchReader.from_batches(spine.schema, slowly())
+        found = list(store._backend._wire.exchange(protocol.ReadCommand(prepared), rows))
+        assert sum(batch.num_rows for batch in found) == 3
+    service.stop()
 
 
 def test_rows_to_insert_take_no_more_either(store: hr.FeatureStore) -> None:

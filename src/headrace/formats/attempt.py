@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from deltalake.exceptions import CommitFailedError
 
-from headrace.errors import CorruptTable, HeadraceError, OutcomeUnknown, Unavailable
+from headrace.errors import CorruptTable, HeadraceError, InvalidArgument, OutcomeUnknown, Unavailable
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
 from headrace.formats.delta_write import Write
@@ -38,6 +38,8 @@ def attempt(
         failure = error
     try:
         commit = log.committed(write.write_id)
+    except InvalidArgument:  # somebody else's write has the same key, and was faster
+        raise
     except HeadraceError as error:
         key = write.write_id.key
         raise OutcomeUnknown(

@@ -17,13 +17,13 @@ HEADERS = "headrace"
 
 
 class Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Meets every call before what it carries is read.
+    """Meets every call before the rows that it carries are read.
 
     Args:
         admit: raises for calls that are not to be answered, by what their headers say.
     """
 
-    def __init__(self, records: Records, admit: Callable[[CallHeaders], None]) -> None:
+    def __init__(self, records: Records, admit: Callable[[CallHeaders, fl.FlightMethod], None]) -> None:
         super().__init__()
         self._records = records
         self._admit = admit
@@ -32,7 +32,7 @@ class Headers(fl.ServerMiddlewareFactory):  # type: ignore[misc]
         given = {name.lower(): values for name, values in headers.items() if values}
         call = CallHeaders(given, self._records)
         try:
-            self._admit(call)
+            self._admit(call, info.method)
         except BaseException:
             self._records.end(call.record)
             raise

@@ -175,6 +175,10 @@ class Query:
         self.turn: Turn | None = None
         self.began: float | None = None
 
+    def begins_now(self) -> None:
+        """What was until now was the time of the caller, who sent what it is about."""
+        self.began = time.monotonic()
+
     def stops(self, stop: Callable[[], None]) -> None:
         """What is to be called, from another thread, if somebody stops the query."""
         self._stop = stop

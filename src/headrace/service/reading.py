@@ -311,6 +311,7 @@ class Reader:
     def plan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot]:
         """As `scan_of`, where there must be a snapshot."""
         planned = self.planned(request)
+        self.check_there(request)
         snapshot = planned.snapshots.get(0)
         if snapshot is None:
             raise InvalidArgument(f"{planned.plan.resolved.root.definition.ref} has no rows yet")

@@ -41,6 +41,13 @@ from headrace.service.tickets import CatalogCommand, Tickets
 from headrace.service.told import told
 from headrace.service.watch import Watch
 
+# Of others all is there before anybody can say no.
+_ADMITTED = {
+    fl.FlightMethod.DO_PUT: "insert",
+    fl.FlightMethod.DO_EXCHANGE: "read",
+    fl.FlightMethod.GET_SCHEMA: "prepare",
+}
+
 
 class Server(fl.FlightServerBase):  # type: ignore[misc]
     """Serves one address of a store.
@@ -86,7 +93,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 tls_certificates=[identity] if identity else None,
                 verify_client=client_ca is not None,
                 root_certificates=client_ca,
-                middleware={HEADERS: Headers(records, self._admit if by_token else lambda _: None)},
+                middleware={HEADERS: Headers(records, self._admit if by_token else lambda *_: None)},
             )
         except (OSError, pa.ArrowException):
             self._watch.close()
@@ -230,11 +237,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
                 check_text(reader.schema)
                 schema = reader.schema
             project.check_spine(command.prepared, schema)
-            spool = self._store.storage.work.spool()
+            spool = self._store.storage.work.spool(of_caller=True)
             try:
                 with contextlib.closing(self._query(context, "read")) as query:
                     for batch in received_spine(reader, query, record):
                         spool.add(batch)
+                    query.begins_now()
                     running = project.run(command.prepared, spool.table(schema))
                     batches = started(running, query, record, self._watch)
                     writer.begin(running.schema)
@@ -315,7 +323,7 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         query: Query,
     ) -> DatasetDefinition:
         """Stopped if the caller goes away: nobody would know of the dataset."""
-        spool = self._store.storage.work.spool()
+        spool = self._store.storage.work.spool(of_caller=True)
         try:
             writing = project.start_dataset(asked)
             for batch in rows:
@@ -352,16 +360,19 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         headers = context.get_middleware(HEADERS)
         headers.record.kind, headers.record.peer, headers.record.outcome = kind, context.peer(), OK
         with told(headers):
-            if headers.is_ours or not is_sql:
-                headers.check_protocol()
             bearer = self._bearer(context)
             headers.record.user = bearer[0]
+            if headers.is_ours or not is_sql:
+                headers.check_protocol()
             yield bearer
 
-    def _admit(self, call: CallHeaders) -> None:
-        """Who shows no token is told so before what they send is taken in."""
-        with told(call):
-            call.bearer = self._door.user(b"", call.authorization), call.project
+    def _admit(self, call: CallHeaders, method: fl.FlightMethod) -> None:
+        """Who shows no token is told so before the rows that they send are taken in."""
+        kind = _ADMITTED.get(method)
+        if kind is not None:
+            call.record.kind = kind
+            with told(call):
+                call.bearer = self._door.user(b"", call.authorization), call.project
 
     def _bearer(self, context: fl.ServerCallContext) -> Bearer:
         """Who calls, and in which project: found once in a call, for the registry is asked about tokens."""

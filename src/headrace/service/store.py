@@ -73,7 +73,7 @@ class Store:
             raise
         with contextlib.suppress(HeadraceError):  # then the next one does it
             self.storage.work.settle(self._registry.address, self._registry.is_location, self.storage.remove)
-        self.storage.work.spool_limit = limits.disk
+        self.storage.work.sent_limit = limits.disk
         self.engine = Engine(
             memory_limit=config.memory_limit if limits.memory is None else f"{limits.memory}B",
             threads=config.threads,

@@ -54,7 +54,7 @@ class Writer:
         stored = None if snapshot is None else snapshot.schema
         intake = Intake(self._definition, stored, rows.schema, now)
         # All of them, before the wheel is called: it waits for rows in threads that all writes of a process share.
-        spool = self._work.spool()
+        spool = self._work.spool(of_caller=True)
         try:
             for batch in rows:
                 if batch.num_rows:

@@ -21,7 +21,7 @@ _SPOOLED_BYTES = 256 << 20
 class Workspace:
     """A folder of Headrace's own, made if it is missing.
 
-    `spool_limit` are bytes of disk that each spool may take; None is what there is.
+    `sent_limit` are bytes of disk that rows which a caller sends may take; None is what there is.
 
     Raises:
         Unavailable, LimitExceeded, PermissionDenied: the folder cannot be used.
@@ -30,7 +30,7 @@ class Workspace:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._room = Room(_SPOOLED_BYTES)
-        self.spool_limit: int | None = None
+        self.sent_limit: int | None = None
         self._unregistered = Notes(folder / "unregistered")
         with stored(str(folder)):
             self._scratch = Scratch(folder)
@@ -77,8 +77,10 @@ class Workspace:
         """Remove what is left of a folder."""
         shutil.rmtree(folder, ignore_errors=True)
 
-    def spool(self) -> Spool:
-        return Spool(self._scratch.new_path(".arrow"), self._room, self.spool_limit)
+    def spool(self, *, of_caller: bool = False) -> Spool:
+        """For rows that a caller sends, or for those of a table."""
+        limit = self.sent_limit if of_caller else None
+        return Spool(self._scratch.new_path(".arrow"), self._room, limit)
 
     def close(self) -> None:
         self._scratch.close()
