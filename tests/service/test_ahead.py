@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 import headrace as hr
 from headrace.client.store import FeatureStore
 from headrace.config import store_config
+from headrace.model.ask import Ask
 from headrace.service.ahead import Ahead
 from headrace.service.cached import Cache
 from headrace.service.store import Store
@@ -178,6 +180,54 @@ def test_a_schema_that_changes_costs_one_ask(scene: Scene) -> None:
     found = scene.cache.results.statistics()
     assert (found.hits_ahead, found.misses) == (4, 3)
     assert len([e for e in scene.cache.results.entries("p") if e.ahead and not e.hits]) <= 1
+
+
+def test_what_fails_is_not_tried_again_and_again(scene: Scene) -> None:
+    twice = scene.fs.create_feature_group("twice", primary_key=["k"])
+    root = scene.table("root", 1)
+    twice.insert(pa.table({"k": [5], "y": [1]}))
+    query = root.select("id").join(twice.select("y"), on="k")
+    query.read().to_arrow()
+    root.insert([{"id": ROWS, "k": 1, "x": 1}], mode="append")
+    query.read().to_arrow()
+    root.insert([{"id": ROWS + 1, "k": 1, "x": 1}], mode="append")
+    twice.insert(pa.table({"k": [5], "y": [2]}), mode="append")
+    running = []
+    reader = scene.fs._backend.cached.reader
+    whole = reader.running
+    reader.running = lambda *given: running.append(1) or whole(*given)
+    for _ in range(4):
+        assert scene.step() == 0
+    assert len(running) <= 1
+
+
+def test_tables_that_change_without_being_asked_about_are_given_up(scene: Scene) -> None:
+    group = scene.table("orders", 1)
+    for number in range(2):
+        scene.ask("orders")
+        group.insert([{"id": ROWS + number, "k": 1, "x": 1}], mode="append")
+    made = 0
+    for number in range(2, 14):
+        made += scene.step()
+        group.insert([{"id": ROWS + number, "k": 1, "x": 1}], mode="append")
+    assert made <= 3
+
+
+def test_asks_that_nobody_could_make_keep_it_from_nothing(scene: Scene) -> None:
+    scene.table("orders", 1)
+    request = scene.query("orders").read()._prepared.request
+    odd = msgspec.structs.replace(
+        request, now=None, locations={"start": "x", "group": "a20260803"}, schemas={}
+    )
+    cache = scene.cache
+    assert cache.asked is not None
+    scene.store.registry.history.add([("p", Ask(odd, (1, 1), scene.now))])
+    for day in (3, 4):
+        scene.table(f"sales2026080{day}", day)
+        scene.ask(f"sales2026080{day}")
+        scene.days_pass()
+    scene.table("sales20260805", 5)
+    assert scene.step() == 1
 
 
 def test_what_was_asked_is_remembered_by_the_next_service(scene: Scene, tmp_path: Path) -> None:

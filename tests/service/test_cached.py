@@ -261,6 +261,61 @@ def test_equal_questions_at_once_are_computed_once(store) -> None:
     assert store.cache.stats().misses == 1
 
 
+def test_whole_numbers_that_a_column_rounds(store) -> None:
+    """A kept `x > 2**24` lacks what `x >= 2**24 + 1` keeps, of numbers with 24 bits."""
+    group = store.create_feature_group("floats", primary_key=["id"])
+    numbers = pa.array([2.0**24, 2.0**24 + 2, 0.0], pa.float32())
+    group.insert(pa.table({"id": [1, 2, 3], "who": [1, 2, 3], "x": numbers}))
+    other = store.create_feature_group("names", primary_key=["who"])
+    other.insert(pa.table({"who": [1, 2, 3], "name": ["a", "b", "c"]}))
+    query = group.select("id", "x").join(other.select("name"), on="who")
+    assert len(rows_of(query.filter(query["x"] > 2**24).read())) == 1
+    settled(store, 1)
+    assert len(rows_of(query.filter(query["x"] >= 2**24 + 1).read())) == 2
+    assert len(rows_of(query.filter(query["x"] > 5).read())) == 2
+    settled(store, 3)
+    assert len(rows_of(query.filter(query["x"] > 2**20).read())) == 2
+    assert store.cache.stats().misses == 3
+
+
+def test_a_computation_that_fails_fails_all_who_wait_for_it(store) -> None:
+    group = store.create_feature_group("twice", primary_key=["who"], event_time="at")
+    rows = seen(40).set_column(1, "at", pa.array([START] * 40, pa.timestamp("us", "UTC")))
+    group.insert(rows, mode="append")
+    query = store.get_feature_group("orders").select("id").join(group.select("value"), on="who")
+    failures: list[type[BaseException]] = []
+
+    def ask() -> None:
+        try:
+            query.read().to_arrow()
+        except hr.HeadraceError as error:
+            failures.append(type(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert failures == [hr.AmbiguousRows] * 6
+    assert store.queries.list() == []
+
+
+def test_it_is_found_however_the_log_was_read(serve) -> None:
+    """One service has followed the table, another one reads it anew."""
+    service = serve()
+    with hr.connect(service.listening[0]) as store:
+        fill(store)
+        group = store.get_feature_group("orders")
+        for number in range(3):
+            group.insert(orders(ROWS + number + 1).slice(ROWS + number), mode="append")
+            joined(store).read().to_arrow()
+        settled(store, 3)
+    service.stop()
+    with hr.connect(serve().listening[0]) as store:
+        assert len(rows_of(joined(store).read())) == ROWS + 3
+        assert store.cache.stats().misses == 3
+
+
 def test_rights_come_first(serve) -> None:
     service = serve()
     with hr.connect(service.listening[0]) as store:

@@ -14,6 +14,8 @@ from headrace.cache.entry import Entry
 
 _WAIT_S = 5.0
 _LOOKED_THROUGH = 100
+_MOST = 20_000
+"""Results, however small they are."""
 _COUNTED = (
     "hits",
     "hits_ahead",
@@ -37,6 +39,7 @@ CREATE TABLE IF NOT EXISTS entries (
   worth REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS by_family ON entries (family);
+CREATE INDEX IF NOT EXISTS by_worth ON entries (worth, made);
 CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value REAL NOT NULL) STRICT;
 PRAGMA user_version = {_FORM};
 """
@@ -110,9 +113,12 @@ class Index:
     def hit(self, entry: Entry) -> None:
         """Note that it was given to somebody."""
         with self._changing() as database:
-            worth = self._count(_FLOOR) + _worth(entry) * (entry.hits + 2)
-            database.execute("UPDATE entries SET hits = hits + 1, worth = ? WHERE id = ?", [worth, entry.id])
-            proven = entry.seconds * (entry.ahead and not entry.hits)
+            query = "UPDATE entries SET hits = hits + 1 WHERE id = ? RETURNING hits"
+            row = database.execute(query, [entry.id]).fetchone()
+            hits = 1 if row is None else row[0]
+            worth = self._count(_FLOOR) + _worth(entry) * (hits + 1)
+            database.execute("UPDATE entries SET worth = ? WHERE id = ?", [worth, entry.id])
+            proven = entry.seconds * (entry.ahead and row is not None and hits == 1)
             self._add(hits=1, hits_ahead=int(entry.ahead), seconds_saved=entry.seconds, seconds_proven=proven)
 
     def count(self, **more: float) -> None:
@@ -126,6 +132,17 @@ class Index:
         return {
             name: found.get(name, 0) if "seconds" in name else int(found.get(name, 0)) for name in _COUNTED
         }
+
+    def held(self) -> tuple[int, int]:
+        """How many results there are, and their bytes."""
+        with self._lock:
+            return self._held()
+
+    def waiting_since(self, before: float) -> list[str]:
+        """Ids of what was computed ahead before a time, and that nobody has asked for yet."""
+        with self._lock:
+            query = "SELECT id FROM entries WHERE ahead AND NOT hits AND made < ?"
+            return [row[0] for row in self._database.execute(query, [before])]
 
     def waiting_bytes(self) -> int:
         """Of what was computed ahead and that nobody has asked for yet."""
@@ -154,9 +171,9 @@ class Index:
             self._database.close()
 
     def _make_room(self, budget: int) -> list[str]:
-        (held,) = self._database.execute("SELECT coalesce(sum(size_bytes), 0) FROM entries").fetchone()
+        number, held = self._held()
         gone = []
-        while held > budget:
+        while held > budget or number > _MOST:
             entry_id, size, seconds, ahead, hits, worth = self._database.execute(
                 "SELECT id, size_bytes, seconds, ahead, hits, worth FROM entries ORDER BY worth, made LIMIT 1"
             ).fetchone()
@@ -165,8 +182,13 @@ class Index:
             wasted = bool(ahead) and not hits
             self._add(evicted=1, wasted_bytes=size * wasted, wasted_seconds=seconds * wasted)
             gone.append(entry_id)
-            held -= size
+            number, held = number - 1, held - size
         return gone
+
+    def _held(self) -> tuple[int, int]:
+        query = "SELECT count(*), coalesce(sum(size_bytes), 0) FROM entries"
+        number, held = self._database.execute(query).fetchone()
+        return int(number), int(held)
 
     def _one(self, column: str, value: str) -> Entry | None:
         with self._lock:

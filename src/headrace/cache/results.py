@@ -6,12 +6,14 @@ A cache fails nobody: what goes wrong with its files or its index is logged, and
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import fcntl
 import logging
 import os
 import sqlite3
 import time
 import uuid
+import weakref
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +32,7 @@ _INDEX = "index.db"
 _KEPT, _DRAFT = ".arrow", ".draft"
 _PIECE_BYTES = 1 << 20
 _CHECKED = 100_000
+_DRAFTS_SHARE = 4
 _HELD_SHARE = 5
 """The part of the budget for results that were promised to somebody, and stay readable when they make room."""
 _FAILURES = (OSError, sqlite3.Error, pa.ArrowException)
@@ -48,8 +51,8 @@ class Results:
 
     Args:
         folder: made if it is missing, for this user alone.
-        budget_bytes: of all files together, with those that are let go of while somebody may still read them. A result
-            may take a half of it.
+        budget_bytes: of all files together, with those that are let go of while somebody may still read them. What is
+            being written may take a quarter of that besides.
 
     Raises:
         OSError: the folder cannot be used.
@@ -62,6 +65,7 @@ class Results:
         self._held: Kept[pa.ipc.RecordBatchFileReader] = Kept(budget_bytes // _HELD_SHARE)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
+        self._drafts: weakref.WeakSet[Draft] = weakref.WeakSet()
         self._index = self._opened()
         self._sweep()
 
@@ -92,9 +96,13 @@ class Results:
     def promise(self, entry: Entry) -> pa.ipc.RecordBatchFileReader | None:
         """As `opened`, and kept in reach for a while, even if it has to make room."""
         rows = self.opened(entry)
-        if rows is not None:
+        if rows is not None and entry.size_bytes <= self.budget_bytes // _HELD_SHARE:
             self._held.put(entry.id, rows, entry.size_bytes)
         return rows
+
+    def stays(self, rows: pa.ipc.RecordBatchFileReader) -> bool:
+        """Whether promised rows stay in reach for a while."""
+        return self._held.get((rows.schema.metadata or {})[FILE_MARK].decode()) is not None
 
     def opened(self, entry: Entry) -> pa.ipc.RecordBatchFileReader | None:
         """Its rows, mapped into memory, where they stay when the file is let go of.
@@ -113,13 +121,16 @@ class Results:
             if (reader.schema.metadata or {}).get(FILE_MARK) != entry.id.encode():
                 raise pa.ArrowInvalid(f"{path} is not the file that it is taken for")
             return reader
-        except _FAILURES as error:
+        except (FileNotFoundError, pa.ArrowException) as error:
             with _failing():
                 # One that another process has just let go of is no damage.
                 if self._index.remove([entry.id]):
                     _log.warning("a kept result is computed anew: %s", error)
                     self._index.count(damaged=1)
                 self._unlink(entry.id)
+            return None
+        except _FAILURES as error:  # which say nothing of the file
+            _log.warning("a kept result cannot be read now: %s", error)
             return None
 
     def file(self, entry: Entry) -> StoredFile:
@@ -145,6 +156,12 @@ class Results:
             if self._index.give_up(entry_id):
                 self._unlink(entry_id)
 
+    def give_up_older(self, before: dt.datetime) -> None:
+        """As `give_up`, of all that were computed before a time."""
+        with _failing():
+            for entry_id in self._index.waiting_since(before.timestamp()):
+                self.give_up(entry_id)
+
     def has_room_ahead(self, share: float, proven_share: float, grace: int, bytes_share: int) -> bool:
         """Whether one more result may be computed before anybody asks.
 
@@ -168,8 +185,14 @@ class Results:
     def draft(self, asked: Canonical, schema: pa.Schema) -> Draft | None:
         """A result to be written; None if that cannot be."""
         with _failing():
-            return Draft(self, asked, schema)
+            made = Draft(self, asked, schema)
+            self._drafts.add(made)
+            return made
         return None
+
+    def is_room_for_drafts(self) -> bool:
+        """Whether what is being written takes no more than it may, all together."""
+        return sum(draft.size_bytes for draft in list(self._drafts)) <= self.budget_bytes // _DRAFTS_SHARE
 
     def entries(self, project: str | None = None) -> list[Entry]:
         """Those of a project, or of all; the ones worth most first."""
@@ -179,9 +202,7 @@ class Results:
 
     def statistics(self) -> CacheStatistics:
         with _failing():
-            entries = self._index.entries()
-            held = sum(entry.size_bytes for entry in entries)
-            return CacheStatistics(len(entries), held, self.budget_bytes, **self._index.counts())
+            return CacheStatistics(*self._index.held(), self.budget_bytes, **self._index.counts())
         return CacheStatistics(0, 0, self.budget_bytes)
 
     def remove(self, entries: list[Entry]) -> int:
@@ -264,8 +285,8 @@ class Draft:
 
     @property
     def size_bytes(self) -> int:
-        """So far."""
-        return int(self._sink.tell())
+        """So far; nothing once it has ended."""
+        return 0 if self._lock < 0 or self._sink.closed else int(self._sink.tell())
 
     def add(self, batch: pa.RecordBatch) -> bool:
         """Whether there is still room for it, and it could be written; else it is to be discarded."""
@@ -273,7 +294,7 @@ class Draft:
             columns = [batch.column(i) for i in self._picked]
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             self._rows += batch.num_rows
-            return self.size_bytes <= self._results.budget_bytes // 2
+            return self._results.is_room_for_drafts()
         return False
 
     def keep(self, project: str, groups: tuple[str, ...], seconds: float, *, ahead: bool) -> Entry | None:

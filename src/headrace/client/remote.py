@@ -260,13 +260,17 @@ class RemoteBackend:
             except Unauthenticated:
                 if came:
                     raise
-                tickets = self._renewed(prepared)
+                tickets = self._renewed(prepared, begun=number > 0)
                 yield from self._wire.batches(tickets[number])
 
-    def _renewed(self, prepared: Prepared) -> tuple[bytes, ...]:
-        """New tickets for a read that was prepared so long ago that its own have expired."""
-        _, tickets = self._wire.prepare(prepared.request, _PREPARED)
-        if len(tickets) != len(prepared.tickets):
+    def _renewed(self, prepared: Prepared, *, begun: bool = False) -> tuple[bytes, ...]:
+        """New tickets for a read that was prepared so long ago that its own have expired.
+
+        Args:
+            begun: some of its streams were read already, and the others must be of the same result.
+        """
+        again, tickets = self._wire.prepare(prepared.request, _PREPARED)
+        if len(tickets) != len(prepared.tickets) or (begun and again.kept != prepared.kept):
             raise Conflict("the service splits the read otherwise than before", hint="read it again")
         return tickets
 

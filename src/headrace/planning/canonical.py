@@ -12,7 +12,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -28,6 +28,9 @@ Form = Any
 """What msgspec encodes: equal forms mean the same."""
 
 _LOWER, _UPPER = (">", ">="), ("<", "<=")
+_EXACT = 2**24
+"""Up to here every column of numbers has each whole number; a larger literal is rounded to the column's type."""
+_LONGEST_FORM = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +72,10 @@ class Canonical:
         """What is still to be asked of rows that these tests have kept; None where they may lack rows that it keeps."""
         own = {test.form: test for test in self.tests}
         done = set(held)
+        bounds = [bound for form in own if (bound := _bound(form)) is not None]
         for form in done - own.keys():
-            if not any(_implies(test.form, form) for test in self.tests):
+            other = _bound(form)
+            if other is None or not any(bound.implies(other) for bound in bounds):
                 return None
         return tuple(test for form, test in own.items() if form not in done)
 
@@ -184,6 +189,7 @@ class _Forms:
 
     def _test(self, condition: Condition, places: Mapping[Ref, Origin]) -> Test:
         form = _told(_sorted(self._renamed(msgspec.to_builtins(condition), places)))
+        form = form if len(form) <= _LONGEST_FORM else _hash(form)
         return Test(form, condition, {ref: self._origin(places[ref]) for ref in columns_of(condition)})
 
     def _parts(self) -> Form:
@@ -207,37 +213,41 @@ def _sorted(node: Form) -> Form:
     return [_sorted(part) for part in node] if isinstance(node, list | tuple) else node
 
 
-def _implies(form: str, other: str) -> bool:
-    """Whether rows that the first test keeps are all kept by the other: both bound one column, the first closer."""
-    one, two = msgspec.json.decode(form), msgspec.json.decode(other)
-    if not (_is_bound(one) and _is_bound(two)) or one["left"] != two["left"]:
+class _Bound(NamedTuple):
+    """A test that keeps values of one column on one side of another value."""
+
+    column: str
+    op: str
+    type: str
+    value: Any
+
+    def implies(self, other: _Bound) -> bool:
+        """Whether rows that this one keeps are all kept by the other."""
+        if (self.column, self.type) != (other.column, other.type):
+            return False
+        if self.type == "int" and max(abs(self.value), abs(other.value)) > _EXACT:
+            return False
+        for ops, is_closer in ((_LOWER, self.value > other.value), (_UPPER, self.value < other.value)):
+            if self.op in ops and other.op in ops:
+                strict_enough = self.op == other.op or other.op in (">=", "<=")
+                return bool(is_closer or (self.value == other.value and strict_enough))
         return False
-    if one["right"]["type"] != two["right"]["type"]:
-        return False
-    ours, theirs = (_value(test["right"]) for test in (one, two))
-    for ops, closer in ((_LOWER, ours > theirs), (_UPPER, ours < theirs)):
-        if one["op"] in ops and two["op"] in ops:
-            strict_enough = one["op"] == two["op"] or two["op"] in (">=", "<=")
-            return bool(closer or (ours == theirs and strict_enough))
-    return False
 
 
-def _is_bound(test: Form) -> bool:
-    return (
-        isinstance(test, dict)
-        and test.get("node") == "compare"
-        and test["op"] in (*_LOWER, *_UPPER)
-        and isinstance(test["right"], dict)
-        and test["right"].get("type") in ("int", "date", "timestamp")
-    )
-
-
-def _value(told: Form) -> Any:
-    if told["type"] == "int":
-        return int(told["text"])
-    if told["type"] == "date":
-        return told["text"]  # years have four digits
-    return _instant(told["text"])
+def _bound(form: str) -> _Bound | None:
+    """The bound that a test is, if it is one."""
+    if '"compare"' not in form:
+        return None
+    test = msgspec.json.decode(form)
+    if not isinstance(test, dict) or test.get("node") != "compare" or test["op"] not in (*_LOWER, *_UPPER):
+        return None
+    right = test["right"]
+    if not isinstance(right, dict) or right.get("type") not in ("int", "date", "timestamp"):
+        return None
+    text = right["text"]
+    # Of dates, years have four digits.
+    value = int(text) if right["type"] == "int" else text if right["type"] == "date" else _instant(text)
+    return _Bound(test["left"], test["op"], right["type"], value)
 
 
 def _instant(text: str) -> dt.datetime:

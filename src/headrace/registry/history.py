@@ -12,6 +12,7 @@ from headrace.registry.database import Database
 from headrace.registry.tables import asks
 
 _KEPT = 5_000
+_AT_ONCE = 200
 _DECODER = msgspec.json.Decoder(Ask)
 
 
@@ -33,9 +34,14 @@ class History:
                     connection.execute(delete(asks).where(asks.c.project == project, asks.c.id <= oldest))
 
     def since(self, last: int) -> tuple[list[tuple[str, Ask]], int]:
-        """The asks after a number, with their projects, in order, and the number of the last one there is."""
+        """Some asks after a number, with their projects, in order, and the number of the last of them; the same number
+        where there is none.
+        """
         query = (
-            select(asks.c.id, asks.c.project, asks.c.definition).where(asks.c.id > last).order_by(asks.c.id)
+            select(asks.c.id, asks.c.project, asks.c.definition)
+            .where(asks.c.id > last)
+            .order_by(asks.c.id)
+            .limit(_AT_ONCE)
         )
         found = []
         with self._database.reading() as connection:

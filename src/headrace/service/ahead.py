@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from headrace.cache.foresight import First, foreseen, is_day_off, is_due
 from headrace.cache.moving import Moving, moving
-from headrace.errors import HeadraceError
+from headrace.errors import Cancelled, HeadraceError
 from headrace.model.ask import Ask
 from headrace.service.store import Store
 from headrace.service.watch import Watch
@@ -32,6 +32,8 @@ _PROVEN_SHARE = 0.25
 """As `_SHARE`, of the time that was spent ahead on what they did ask for."""
 _GRACE = 8
 """Results of usual size that may go without a hit before that share is looked at."""
+_LONGEST_WAIT = dt.timedelta(days=8)
+"""For which a result of before the service was started may still be asked for."""
 _BYTES_SHARE = 4
 """The part of the cache for what nobody has asked for yet."""
 _log = logging.getLogger("headrace.cache")
@@ -76,8 +78,11 @@ class _Template:
             self.asked.pop(next(iter(self.asked)))
         made = self.made.get(first.values)
         if made is not None and made.versions == first.versions:
-            del self.made[first.values]
-            self.in_vain = 0
+            if made.entry_id is None:  # it was computed, and is not kept
+                self.in_vain_once_more(first.values)
+            else:
+                del self.made[first.values]
+                self.in_vain = 0
 
     def is_followed_by(self, other: _Template) -> bool:
         """Whether the other one was asked what this one was expected to be asked next."""
@@ -94,11 +99,14 @@ class _Template:
         """Ids of what was computed for an ask that was to come before one that came."""
         for values, made in list(self.made.items()):
             if self.is_replaced or self.seen > made.seen + 1:
-                del self.made[values]
-                self.in_vain += 1
-                if self.in_vain >= _GIVEN_UP_AFTER:
-                    self.resting_until = self.seen + _AGAIN_AFTER
+                self.in_vain_once_more(values)
                 yield made.entry_id
+
+    def in_vain_once_more(self, values: tuple[int, ...]) -> None:
+        del self.made[values]
+        self.in_vain += 1
+        if self.in_vain >= _GIVEN_UP_AFTER:
+            self.resting_until = self.seen + _AGAIN_AFTER
 
     @property
     def is_given_up(self) -> bool:
@@ -130,6 +138,9 @@ class Ahead:
 
     def start(self) -> None:
         """Work from now on, in a thread of its own, until `close`."""
+        cache = self._store.cache
+        assert cache is not None
+        cache.results.give_up_older(self._now() - _LONGEST_WAIT)
         self._thread = threading.Thread(target=self._work, name="headrace-ahead", daemon=True)
         self._thread.start()
 
@@ -168,18 +179,27 @@ class Ahead:
         return self._ending.is_set() or self._is_busy()
 
     def _learn(self) -> None:
-        asks, self._last = self._store.registry.history.since(self._last)
-        for project, ask in asks:
-            read = moving(ask.request)
-            key = project, read.template
-            template = self._templates.pop(key, None) or _Template(project)
-            self._templates[key] = template  # the last asked last
-            template.add(read, ask)
-            for other in self._templates.values():
-                if other.made and other is not template and other.is_followed_by(template):
-                    other.is_replaced = True
-        while len(self._templates) > _MOST_TEMPLATES:
-            self._templates.pop(next(iter(self._templates)))
+        asks = True
+        while asks:
+            last = self._last
+            found, self._last = self._store.registry.history.since(last)
+            asks = self._last > last
+            for project, ask in found:
+                # What nobody but a program of its own could ask is nothing to learn from.
+                with contextlib.suppress(ValueError, OverflowError):
+                    self._learn_from(project, ask)
+            while len(self._templates) > _MOST_TEMPLATES:
+                self._templates.pop(next(iter(self._templates)))
+
+    def _learn_from(self, project: str, ask: Ask) -> None:
+        read = moving(ask.request)
+        key = project, read.template
+        template = self._templates.pop(key, None) or _Template(project)
+        self._templates[key] = template  # the last asked last
+        template.add(read, ask)
+        for other in self._templates.values():
+            if other.made and other is not template and other.is_followed_by(template):
+                other.is_replaced = True
 
     def _foresee(self, template: _Template) -> int:
         cache = self._store.cache
@@ -234,11 +254,22 @@ class Ahead:
             return 0
         if first in template.asked or not is_due(asked, values, first.versions):
             return 0
-        if made is not None and made.entry_id is not None:
-            reads.cache.results.give_up(made.entry_id)
-        with self._store.calls.one():
-            entry_id = reads.compute_ahead(
-                prepared.request, lambda stop: self._watch.over(self._is_wanted_elsewhere, stop)
-            )
+        if made is not None:  # nobody has asked for it before its tables went on
+            template.in_vain_once_more(values)
+            if made.entry_id is not None:
+                reads.cache.results.give_up(made.entry_id)
+            if template.is_given_up:
+                return 0
+        entry_id = None
+        try:
+            with self._store.calls.one():
+                entry_id = reads.compute_ahead(
+                    prepared.request, lambda stop: self._watch.over(self._is_wanted_elsewhere, stop)
+                )
+        except Cancelled:
+            raise  # users came, and it is tried again when they have gone
+        except HeadraceError:
+            template.made[values] = _Made(first.versions, None, template.seen)
+            raise
         template.made[values] = _Made(first.versions, entry_id, template.seen)
         return int(entry_id is not None)

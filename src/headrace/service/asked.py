@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import hashlib
 import logging
 import queue
 import threading
@@ -46,18 +48,20 @@ class Asked:
     def note(self, project: str, request: ReadRequest, prepared: Prepared) -> None:
         """Remember a read that came, pinned to nothing, and what it was pinned to."""
         versions = tuple(prepared.snapshots.values())
-        key = project, msgspec.msgpack.encode(request), versions
-        if self._before.get(key) is None and not self._waiting.full():
+        request = msgspec.structs.replace(request, locations={}, schemas={})
+        told = msgspec.msgpack.encode([request, versions])
+        key = project, hashlib.sha256(told).digest()
+        if len(told) > _LARGEST_BYTES or self._before.get(key) is not None:
+            return
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait((project, Ask(request, versions, self.now())))
             self._before.put(key, True)
-            self._waiting.put((project, Ask(request, versions, self.now())))
 
     def flush(self) -> None:
         """Write down what has come so far."""
         found: list[tuple[str, Ask]] = []
         while len(found) < _AT_ONCE and not self._waiting.empty():
-            project, ask = self._waiting.get()
-            if len(msgspec.json.encode(ask)) <= _LARGEST_BYTES:
-                found.append((project, ask))
+            found.append(self._waiting.get())
         if not found:
             return
         try:

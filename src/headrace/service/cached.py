@@ -95,6 +95,8 @@ class CachedReads:
         kept = None if prepared.kept is None else self.cache.results.promised(prepared.kept)
         if kept is None:
             return self.reader.parts(prepared)
+        if not self.cache.results.stays(kept):
+            return 1
         batches: int = kept.num_record_batches
         return max(1, min(_MOST_STREAMS, self.reader.engine.threads, batches))
 
@@ -126,23 +128,22 @@ class CachedReads:
         asked = self.reader.canonical(request)
         if asked is None or asked.limit is not None or self.cache.results.find(asked) is not None:
             return None
+        keeping = Keeping(self, asked, request, self.reader.schema_of(request), ahead=True)
         flight, ours = self.cache.flights.join(asked.key)
         if not ours:
             return None
-        running = self.reader.running(request)
-        keeping = Keeping(self, asked, request, running.schema, ahead=True)
-        entry_id, failed = None, True
         try:
+            running = self.reader.running(request)
             with stopped(running.cancel):
                 keeping.add_all(running.batches())
-            entry_id, failed = keeping.end(), False
-        except HeadraceError:
+            return keeping.end()
+        except HeadraceError as error:
             self.cache.results.computed(keeping.seconds, ahead=True)
+            flight.fail(error)
             raise
         finally:
             keeping.discard()
-            flight.end(failed=failed)
-        return entry_id
+            flight.end()
 
     def told(self, request: ReadRequest) -> str:
         """What the cache does for a pinned read, for people."""
@@ -302,15 +303,18 @@ class CachedRows:
         rows = self._computed()
         try:
             for batch in keeping.watched(rows):
+                if not keeping.is_wanted:
+                    flight.end()  # it is not kept, so that nobody need wait for it
                 flight.pause()
                 yield batch
                 flight.go_on()
-        except BaseException:
+            keeping.end_soon(flight.end)
+        except BaseException as error:
             rows.close()
             keeping.discard()
-            flight.end(failed=True)
+            flight.fail(error)
+            flight.end()
             raise
-        keeping.end_soon(flight.end)
 
     def _stops(self, stop: Callable[[], None]) -> None:
         self._stop = stop
@@ -352,12 +356,19 @@ class Keeping:
         self._wanted = True
         self.seconds = 0.0
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it may still be kept."""
+        return self._wanted
+
     def watched(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches of the result, which are written down on their way."""
         while True:
             begun = time.perf_counter()
-            batch = next(rows, None)
-            self.seconds += time.perf_counter() - begun
+            try:
+                batch = next(rows, None)
+            finally:
+                self.seconds += time.perf_counter() - begun
             if batch is None:
                 return
             self._add(batch)

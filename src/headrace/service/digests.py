@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 
 import pyarrow as pa
 
@@ -16,14 +17,14 @@ class Digests:
     """Tells digests, and keeps them for the lists of files that are in use."""
 
     def __init__(self) -> None:
-        # By the list itself, which snapshots share that show other columns, and which stays while it is here.
-        self._known: Kept[tuple[pa.Table, str]] = Kept(_KEPT)
+        # By the list itself, which snapshots share that show other columns, as long as somebody has it.
+        self._known: Kept[tuple[weakref.ref[pa.Table], str]] = Kept(_KEPT)
 
     def of(self, snapshot: Snapshot) -> str:
         """Of files that are not replaced, it says which they are, and which of their rows are deleted."""
         known = self._known.get(id(snapshot.files))
-        if known is None:
-            known = snapshot.files, _files(snapshot.files)
+        if known is None or known[0]() is not snapshot.files:
+            known = weakref.ref(snapshot.files), _files(snapshot.files)
             self._known.put(id(snapshot.files), known)
         if not snapshot.deleted:
             return f"{snapshot.version} {known[1]}"
@@ -35,7 +36,8 @@ class Digests:
 
 
 def _files(files: pa.Table) -> str:
+    """In whatever order they are listed, which hangs on how the log was read."""
     found = hashlib.sha256()
-    for row in zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True):
-        found.update(f"{row[0]}\n{row[1]}\n".encode())
+    for path, size in sorted(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True)):
+        found.update(f"{path}\n{size}\n".encode())
     return found.hexdigest()[:32]

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from headrace.errors import Cancelled, HeadraceError
+
 _LOOK_S = 0.05
 _STILL_S = 1.0
 
@@ -43,7 +45,7 @@ class Flight:
         self._forget = forget
         self._ended = threading.Event()
         self._still_since: float | None = None
-        self._failed = False
+        self._failure: BaseException | None = None
 
     def pause(self) -> None:
         """Its caller has rows, and takes no others yet."""
@@ -53,20 +55,30 @@ class Flight:
         self._still_since = None
 
     def wait(self, check: Callable[[], None]) -> bool:
-        """Until it has ended, or its caller takes no rows for a while; whether it has failed, so that it is to be done
+        """Until it has ended, or its caller takes no rows for a while; whether it was left, so that it is to be done
         again.
 
         Args:
             check: called meanwhile; what it raises ends that.
+
+        Raises:
+            HeadraceError: what the computation has raised, which it would raise again.
         """
         while not self._ended.wait(_LOOK_S):
             check()
             since = self._still_since
             if since is not None and time.monotonic() - since > _STILL_S:
                 return False
-        return self._failed
+        if isinstance(self._failure, HeadraceError) and not isinstance(self._failure, Cancelled):
+            raise self._failure
+        return self._failure is not None
 
-    def end(self, *, failed: bool = False) -> None:
-        self._failed = failed
+    def fail(self, failure: BaseException) -> None:
+        """There will be no result."""
+        self._failure = failure
+
+    def end(self) -> None:
+        if self._ended.is_set():
+            return
         self._forget()
         self._ended.set()

@@ -53,7 +53,7 @@ class Planned:
         """Why its result is not kept; None if it can be."""
         if self.plan.spine is not None:
             return "it is of rows that the caller sends"
-        if not self.plan.lookups:
+        if not self.plan.lookups or self.plan.latest or self.plan.feed:
             return "it joins nothing"
         if self.plan.now is not None:
             return "it is of the time of its call"
