@@ -32,7 +32,7 @@ SERVED = {
     "Flight SQL",
     "nobody asked",
     "computed",
-    "kept for the first time",
+    "asked for the first time",
     "kept, over Flight",
     "kept, mapped",
     "kept, mapped, all read",
