@@ -16,7 +16,7 @@ from headrace.client.store import FeatureStore
 from headrace.config import store_config
 from headrace.model.ask import Ask
 from headrace.service.ahead import Ahead
-from headrace.service.cached import Cache
+from headrace.service.cache import Cache
 from headrace.service.store import Store
 from headrace.wiring import Service
 
@@ -270,7 +270,7 @@ def test_a_service_computes_ahead_by_itself(tmp_path: Path) -> None:
             query.read().to_arrow()
             time.sleep(1.2)  # in which the ask is written down
         group.insert([{"id": 9, "k": 9}], mode="append")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not any(result.ahead for result in store.cache.list()):
             assert time.monotonic() < deadline, store.cache.stats()
             time.sleep(0.2)

@@ -97,7 +97,7 @@ def expected(step: int = 1) -> list[dict[str, object]]:
 
 def settled(store: hr.FeatureStore, results: int) -> None:
     """A result is kept a moment after its last row."""
-    deadline = dt.datetime.now() + dt.timedelta(seconds=10)
+    deadline = dt.datetime.now() + dt.timedelta(seconds=30)
     while store.cache.stats().results != results:
         assert dt.datetime.now() < deadline, store.cache.stats()
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 
 import msgspec
 import pyarrow as pa
 
-from headrace.cache.results import Draft, Found, Results
-from headrace.calls import Calls
+from headrace.cache.results import Found
 from headrace.engine.failure import translated
-from headrace.engine.kept import Kept
 from headrace.errors import Cancelled, Conflict, HeadraceError
 from headrace.model.definition import read_schema
 from headrace.model.expression_sql import identifier
@@ -22,45 +18,16 @@ from headrace.model.query import groups_of
 from headrace.model.request import Prepared, ReadRequest
 from headrace.planning.canonical import Canonical, rows_of
 from headrace.protocol import BATCH_ROWS
-from headrace.service.asked import Asked
-from headrace.service.flights import Flight, Flights
+from headrace.service.cache import Cache
+from headrace.service.flights import Flight
+from headrace.service.keeping import Keeping
+from headrace.service.kept_rows import KeptRows
 from headrace.service.reading import Reader
 from headrace.service.record import FileCount
 from headrace.service.running import Running
 
 _MOST_STREAMS = 4
-_CHEAP_BYTES_PER_SECOND = 100e6
-_CHEAP_BYTES = 8 << 20
-"""What comes faster than it could be written without anybody noticing is kept when it is asked for again."""
-_ASKED = 10_000
 _ROWS = "__headrace_kept"
-
-
-class Cache:
-    """Kept results, what is being computed, and what was asked, of one store.
-
-    Args:
-        asked: None where nothing is to be computed ahead.
-        least_seconds: what is computed faster is not kept: to write it takes a few milliseconds, too.
-    """
-
-    def __init__(self, results: Results, asked: Asked | None, least_seconds: float = 0.02) -> None:
-        self.results = results
-        self.least_seconds = least_seconds
-        self.asked = asked
-        self.flights = Flights()
-        self._before: Kept[bool] = Kept(_ASKED)
-
-    def close(self) -> None:
-        if self.asked is not None:
-            self.asked.close()
-        self.results.close()
-
-    def was_asked(self, key: str) -> bool:
-        """Whether this is not the first time."""
-        before = self._before.get(key) is not None
-        self._before.put(key, True)
-        return before
 
 
 class CachedReads:
@@ -128,7 +95,7 @@ class CachedReads:
         asked = self.reader.canonical(request)
         if asked is None or asked.limit is not None or self.cache.results.find(asked) is not None:
             return None
-        keeping = Keeping(self, asked, request, self.reader.schema_of(request), ahead=True)
+        keeping = self.keeping(asked, request, ahead=True)
         flight, ours = self.cache.flights.join(asked.key)
         if not ours:
             return None
@@ -145,6 +112,11 @@ class CachedReads:
             keeping.discard()
             flight.end()
 
+    def keeping(self, asked: Canonical, request: ReadRequest, *, ahead: bool = False) -> Keeping:
+        groups = [] if request.query is None else groups_of(request.query)
+        schema = self.reader.schema_of(request)
+        return Keeping(self.cache, asked, schema, self.project, groups, ahead=ahead)
+
     def told(self, request: ReadRequest) -> str:
         """What the cache does for a pinned read, for people."""
         planned = self.reader.planned(request)
@@ -160,57 +132,6 @@ class CachedReads:
         how = "computed ahead" if entry.ahead else "computed"
         part = "" if not found.left else f", of whose rows {len(found.left)} conditions more choose"
         return f"kept since {made}, {how} in {entry.seconds:.3g} s, given {entry.hits} times{part}"
-
-
-class KeptRows:
-    """The rows of a kept result, or one part of them, as they are in its file; read once."""
-
-    def __init__(
-        self,
-        kept: pa.ipc.RecordBatchFileReader,
-        columns: Sequence[str],
-        schema: pa.Schema,
-        share: tuple[int, int],
-        calls: Calls,
-        limit: int | None = None,
-    ) -> None:
-        self._kept = kept
-        self._columns = columns
-        self._share = share
-        self._calls = calls
-        self._left = limit
-        self._cancelled = False
-        self.schema = schema
-        self.files = FileCount(0, 0)
-
-    def cancel(self) -> None:
-        """Stop; from any thread. The batches then end in `Cancelled`."""
-        self._cancelled = True
-
-    def batches(self) -> Generator[pa.RecordBatch, None, None]:
-        return self._calls.steps(self._batches())
-
-    def _batches(self) -> Generator[pa.RecordBatch, None, None]:
-        part, parts = self._share
-        number = self._kept.num_record_batches
-        for i in range(number * part // parts, number * (part + 1) // parts):
-            if self._cancelled:
-                raise Cancelled("the read was cancelled")
-            batch = self._kept.get_batch(i)
-            named = pa.RecordBatch.from_arrays([batch[name] for name in self._columns], schema=self.schema)
-            if self._left is not None:
-                named = named.slice(0, self._left)
-                self._left -= named.num_rows
-            yield named
-            if self._left == 0:
-                return
-
-    def table(self) -> pa.Table:
-        """All rows at once."""
-        return pa.Table.from_batches(self.batches(), self.schema)
-
-    def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
 
 class CachedRows:
@@ -299,7 +220,7 @@ class CachedRows:
             self.files = running.files
 
     def _kept(self, flight: Flight) -> Generator[pa.RecordBatch, None, None]:
-        keeping = Keeping(self._reads, self._asked, self._request, self.schema)
+        keeping = self._reads.keeping(self._asked, self._request)
         rows = self._computed()
         try:
             for batch in keeping.watched(rows):
@@ -308,7 +229,7 @@ class CachedRows:
                 flight.pause()
                 yield batch
                 flight.go_on()
-            keeping.end_soon(flight.end)
+            keeping.end_soon(self._reads.reader.calls, flight.end)
         except BaseException as error:
             rows.close()
             keeping.discard()
@@ -324,110 +245,6 @@ class CachedRows:
     def _check(self) -> None:
         if self._cancelled:
             raise Cancelled("the read was cancelled")
-
-
-class Keeping:
-    """Writes down a result that is computed, if that is worth it.
-
-    Args:
-        ahead: nobody has asked for it yet.
-    """
-
-    def __init__(
-        self,
-        reads: CachedReads,
-        asked: Canonical,
-        request: ReadRequest,
-        schema: pa.Schema,
-        *,
-        ahead: bool = False,
-    ) -> None:
-        self._reads = reads
-        self._results = reads.cache.results
-        self._least_seconds = reads.cache.least_seconds
-        self._asked = asked
-        self._request = request
-        self._schema = schema
-        self._ahead = ahead
-        self._again = ahead or reads.cache.was_asked(asked.key)
-        self._first: list[pa.RecordBatch] = []
-        self._bytes = 0
-        self._draft: Draft | None = None
-        self._wanted = True
-        self.seconds = 0.0
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether it may still be kept."""
-        return self._wanted
-
-    def watched(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches of the result, which are written down on their way."""
-        while True:
-            begun = time.perf_counter()
-            try:
-                batch = next(rows, None)
-            finally:
-                self.seconds += time.perf_counter() - begun
-            if batch is None:
-                return
-            self._add(batch)
-            yield batch
-
-    def add_all(self, rows: Iterator[pa.RecordBatch]) -> None:
-        for _ in self.watched(rows):
-            pass
-
-    def end(self) -> str | None:
-        """Have it found from now on, which takes a moment; gives its id, or None if it is not kept."""
-        self._results.computed(self.seconds, ahead=self._ahead)
-        if self._wanted and self._draft is None and self.seconds >= self._least_seconds:
-            self._write(self._first)
-        draft, self._draft = self._draft, None
-        if draft is None:
-            return None
-        groups = () if self._request.query is None else tuple(groups_of(self._request.query))
-        entry = draft.keep(self._reads.project, groups, self.seconds, ahead=self._ahead)
-        return None if entry is None else entry.id
-
-    def end_soon(self, then: Callable[[], None]) -> None:
-        """As `end`, while nobody waits; `then` is called after that."""
-
-        def end() -> None:
-            try:
-                with self._reads.reader.calls.one():
-                    self.end()
-            except HeadraceError:  # the store is being closed
-                self.discard()
-            finally:
-                then()
-
-        threading.Thread(target=end, name="headrace-keep").start()
-
-    def discard(self) -> None:
-        self._wanted = False
-        self._first = []
-        if self._draft is not None:
-            self._draft.discard()
-            self._draft = None
-
-    def _add(self, batch: pa.RecordBatch) -> None:
-        if not self._wanted:
-            return
-        self._bytes += batch.nbytes
-        if not self._again and self._bytes > max(_CHEAP_BYTES, _CHEAP_BYTES_PER_SECOND * self.seconds):
-            self.discard()
-        elif self._draft is None and self.seconds < self._least_seconds and self._bytes < _CHEAP_BYTES:
-            self._first.append(batch)
-        else:
-            self._write([*self._first, batch])
-            self._first = []
-
-    def _write(self, batches: list[pa.RecordBatch]) -> None:
-        if self._draft is None:
-            self._draft = self._results.draft(self._asked, self._schema)
-        if self._draft is None or not all(map(self._draft.add, batches)):
-            self.discard()
 
 
 def _columns(found: Found, asked: Canonical) -> tuple[str, ...]:

@@ -47,13 +47,14 @@ from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
 from headrace.protocol import HealthInfo, InsertMode, QueryInfo
 from headrace.service.adoption import adopted, check_fits
-from headrace.service.cached import CachedReads, CachedRows, KeptRows
+from headrace.service.cached import CachedReads, CachedRows
 from headrace.service.dataset_reading import RecomputedRows, StoredRows
 from headrace.service.dataset_writing import DatasetWriting
 from headrace.service.datasets import Datasets
 from headrace.service.definitions import Definitions
 from headrace.service.health import Look
 from headrace.service.ingest import declared_schema
+from headrace.service.kept_rows import KeptRows
 from headrace.service.narrowed import NarrowedTable
 from headrace.service.reading import Reader
 from headrace.service.running import Running

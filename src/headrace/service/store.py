@@ -29,7 +29,7 @@ from headrace.registry.hold import RegistryHold
 from headrace.registry.registry import Registry
 from headrace.service.asked import Asked
 from headrace.service.binding import open_registry
-from headrace.service.cached import Cache
+from headrace.service.cache import Cache
 from headrace.service.limits import UNLIMITED, Limits
 from headrace.service.project import ProjectStore
 from headrace.service.worker.pool import Workers
