@@ -239,20 +239,20 @@ def test_what_may_be_computed_ahead_is_bounded(results: Results) -> None:
     def room() -> bool:
         return results.has_room_ahead(share=0.1, proven_share=0.5, grace=3, bytes_share=4)
 
-    for _ in range(2):
-        results.missed()
-        results.computed(1.0, ahead=False)
-    for _ in range(3):  # results of a usual second
+    results.missed()
+    results.computed(1.0, ahead=False)
+    for _ in range(3):
         assert room()
         results.computed(1.0, ahead=True)
     assert not room()
     used = keep(results, "a", seconds=1.0, ahead=True)
     assert used is not None
     results.hit(used)
+    results.hit(used)
     assert room(), "one of them was asked for"
     results.computed(1.0, ahead=True)
     assert not room()
-    for _ in range(98):
+    for _ in range(50):
         results.missed()
         results.computed(1.0, ahead=False)
     assert room(), "a tenth of what was asked for"

@@ -193,7 +193,7 @@ def test_over_flight_it_is_given_in_parts(store, monkeypatch) -> None:
     first = query.read().to_arrow().sort_by("id")
     settled(store, 1)
     again = query.read()
-    assert len(again._prepared.tickets) == 2
+    assert len(again._prepared.tickets) > 1
     assert again.to_arrow().sort_by("id").equals(first)
     streamed = pa.Table.from_batches(again.to_reader(), again.schema)
     assert streamed.sort_by("id").equals(first)

@@ -21,6 +21,8 @@ _COUNTED = (
     "hits_ahead",
     "misses",
     "seconds_computed",
+    "results_ahead",
+    "results_proven",
     "seconds_ahead",
     "seconds_proven",
     "seconds_saved",
@@ -118,8 +120,9 @@ class Index:
             hits = 1 if row is None else row[0]
             worth = self._count(_FLOOR) + _worth(entry) * (hits + 1)
             database.execute("UPDATE entries SET worth = ? WHERE id = ?", [worth, entry.id])
-            proven = entry.seconds * (entry.ahead and row is not None and hits == 1)
-            self._add(hits=1, hits_ahead=int(entry.ahead), seconds_saved=entry.seconds, seconds_proven=proven)
+            proven = entry.ahead and row is not None and hits == 1
+            self._add(hits=1, hits_ahead=int(entry.ahead), seconds_saved=entry.seconds)
+            self._add(results_proven=int(proven), seconds_proven=entry.seconds * proven)
 
     def count(self, **more: float) -> None:
         with self._changing():

@@ -145,10 +145,13 @@ class Results:
         with _failing():
             self._index.count(misses=1)
 
-    def computed(self, seconds: float, *, ahead: bool) -> None:
-        """Note what was spent on a result."""
+    def computed(self, seconds: float, *, ahead: bool, whole: bool = True) -> None:
+        """Note what was spent on a result, or on a part of one, which is no result."""
         with _failing():
-            self._index.count(**{"seconds_ahead" if ahead else "seconds_computed": seconds})
+            if ahead:
+                self._index.count(results_ahead=int(whole), seconds_ahead=seconds)
+            else:
+                self._index.count(seconds_computed=seconds)
 
     def give_up(self, entry_id: str) -> None:
         """Let go of a result that was computed ahead, and that nobody will ask for any more, unless somebody did."""
@@ -168,18 +171,16 @@ class Results:
         Args:
             share: of what was spent on asks, so much may be spent on what nobody has asked for; beside `proven_share`
                 of what was spent ahead on what somebody then asked for.
-            grace: results of usual cost that may be, before that.
+            grace: results that may be that nobody has asked for, before that.
             bytes_share: the part of the budget for results that nobody has asked for yet.
         """
         with _failing():
             counts, waiting = self._index.counts(), self._index.waiting_bytes()
             usual = counts["seconds_computed"] / max(1, counts["misses"])
             unproven = counts["seconds_ahead"] - counts["seconds_proven"]
-            allowed = (
-                max(share * counts["seconds_computed"], grace * usual)
-                + proven_share * counts["seconds_proven"]
-            )
-            return unproven + usual <= allowed and waiting < self.budget_bytes // bytes_share
+            allowed = share * counts["seconds_computed"] + proven_share * counts["seconds_proven"]
+            few = counts["results_ahead"] - counts["results_proven"] < grace
+            return (few or unproven + usual <= allowed) and waiting < self.budget_bytes // bytes_share
         return False
 
     def draft(self, asked: Canonical, schema: pa.Schema) -> Draft | None:

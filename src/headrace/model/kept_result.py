@@ -40,8 +40,8 @@ class CacheStatistics(msgspec.Struct, frozen=True):
         hits: reads that were given what was kept; `hits_ahead` are those of results that were computed ahead.
         misses: reads that were computed.
         seconds_computed: that the results of misses took.
-        seconds_ahead: that results took which were computed ahead; `seconds_proven` are those of results that somebody
-            then asked for.
+        results_ahead, seconds_ahead: that were computed ahead, and what they took; `results_proven` and
+            `seconds_proven` are those that somebody then asked for.
         seconds_saved: that hits would have taken to compute.
         evicted: results that made room for others.
         wasted_bytes, wasted_seconds: of what was computed ahead and let go of without a hit.
@@ -55,6 +55,8 @@ class CacheStatistics(msgspec.Struct, frozen=True):
     hits_ahead: int = 0
     misses: int = 0
     seconds_computed: float = 0.0
+    results_ahead: int = 0
+    results_proven: int = 0
     seconds_ahead: float = 0.0
     seconds_proven: float = 0.0
     seconds_saved: float = 0.0

@@ -105,7 +105,7 @@ class CachedReads:
                 keeping.add_all(running.batches())
             return keeping.end()
         except HeadraceError as error:
-            self.cache.results.computed(keeping.seconds, ahead=True)
+            self.cache.results.computed(keeping.seconds, ahead=True, whole=not isinstance(error, Cancelled))
             flight.fail(error)
             raise
         finally:

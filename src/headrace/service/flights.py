@@ -9,7 +9,7 @@ from collections.abc import Callable
 from headrace.errors import Cancelled, HeadraceError
 
 _LOOK_S = 0.05
-_STILL_S = 1.0
+_STILL_S = 3.0
 
 
 class Flights:
