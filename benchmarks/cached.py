@@ -22,10 +22,10 @@ from headrace.model.query import How
 _SIZES = {"full": 1.0, "small": 0.1, "smoke": 0.01}
 _SYSTEMS = (
     "computed",
-    "asked for the first time",
-    "kept, over Flight",
+    "first ask",
+    "kept, sent",
     "kept, mapped",
-    "kept, mapped, all read",
+    "kept, all read",
 )
 _CACHE = ("--cache", "20GB", "--no-predict")
 _ORDERS = ("o_custkey", "o_orderdate", "o_shippriority")
@@ -98,15 +98,15 @@ def _cases(scale: float, columns: tuple[str, ...]) -> list[Case]:
     root = tpch_lake(scale, "lineitem", "orders")
     return [
         Case("computed", Join(root, columns)),
-        Case("asked for the first time", Join(root, columns, kept="new")),
-        Case("kept, over Flight", Join(root, columns, kept="before")),
+        Case("first ask", Join(root, columns, kept="new")),
+        Case("kept, sent", Join(root, columns, kept="before")),
         Case("kept, mapped", Join(root, columns, kept="before", mapped=True)),
-        Case("kept, mapped, all read", Join(root, columns, kept="before", mapped=True, touched=True)),
+        Case("kept, all read", Join(root, columns, kept="before", mapped=True, touched=True)),
     ]
 
 
 def _workload(name: str, about: str, columns: tuple[str, ...], *, mapped: float) -> Workload:
-    most = {"asked for the first time": 1.05, "kept, over Flight": 0.5, "kept, mapped": mapped}
+    most = {"first ask": 1.05, "kept, sent": 0.5, "kept, mapped": mapped}
     return Workload(
         name=name,
         about=about,

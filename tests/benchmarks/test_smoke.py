@@ -32,10 +32,10 @@ SERVED = {
     "Flight SQL",
     "nobody asked",
     "computed",
-    "asked for the first time",
-    "kept, over Flight",
+    "first ask",
+    "kept, sent",
     "kept, mapped",
-    "kept, mapped, all read",
+    "kept, all read",
     "token",
     "certificate",
 }
