@@ -32,6 +32,8 @@ _INDEX = "index.db"
 _KEPT, _DRAFT = ".arrow", ".draft"
 _PIECE_BYTES = 1 << 20
 _CHECKED = 100_000
+_LEAST_COST = 0.02
+"""Seconds that a result counts for at least: of less, what else the machine does is the larger part."""
 _DRAFTS_SHARE = 4
 _HELD_SHARE = 5
 """The part of the budget for results that were promised to somebody, and stay readable when they make room."""
@@ -171,14 +173,15 @@ class Results:
         Args:
             share: of what was spent on asks, so much may be spent on what nobody has asked for; beside `proven_share`
                 of what was spent ahead on what somebody then asked for.
-            grace: results that may be that nobody has asked for, before that.
+            grace: so many results of usual cost may be besides that nobody has asked for.
             bytes_share: the part of the budget for results that nobody has asked for yet.
         """
         with _failing():
             counts, waiting = self._index.counts(), self._index.waiting_bytes()
-            usual = counts["seconds_computed"] / max(1, counts["misses"])
+            usual = max(_LEAST_COST, counts["seconds_computed"] / max(1, counts["misses"]))
+            proven = max(counts["seconds_proven"], _LEAST_COST * counts["results_proven"])
             unproven = counts["seconds_ahead"] - counts["seconds_proven"]
-            allowed = share * counts["seconds_computed"] + proven_share * counts["seconds_proven"]
+            allowed = share * counts["seconds_computed"] + proven_share * proven + grace * usual
             few = counts["results_ahead"] - counts["results_proven"] < grace
             return (few or unproven + usual <= allowed) and waiting < self.budget_bytes // bytes_share
         return False

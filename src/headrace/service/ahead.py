@@ -31,7 +31,7 @@ _SHARE = 0.05
 _PROVEN_SHARE = 0.25
 """As `_SHARE`, of the time that was spent ahead on what they did ask for."""
 _GRACE = 8
-"""Results that may go without a hit before these shares are looked at."""
+"""Results that may go without a hit beside these shares."""
 _LONGEST_WAIT = dt.timedelta(days=8)
 """For which a result of before the service was started may still be asked for."""
 _BYTES_SHARE = 4
