@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, insert, select
 
 from headrace.model.ask import Ask
 from headrace.registry.database import Database
@@ -52,7 +52,3 @@ class History:
                 except msgspec.MsgspecError:
                     continue  # of a newer Headrace
         return found, last
-
-    def count(self, project: str) -> int:
-        with self._database.reading() as connection:
-            return int(connection.scalar(select(func.count()).where(asks.c.project == project)) or 0)
