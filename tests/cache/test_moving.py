@@ -106,3 +106,56 @@ def test_dates_that_there_are_not() -> None:
     read = moving(read_of("sales20260803"))
     with pytest.raises((OverflowError, ValueError)):
         read.request([10**9])
+
+
+DAILY = """
+SELECT d.id, "sales_2026-08-03".x AS x20260803 -- of 2026-08-03
+FROM shop."sales_2026-08-03@v1" AS d JOIN stock42 ON d.id = stock42.id
+WHERE d.at >= '2026-08-03 00:00:00' AND d.code = 't17' AND d.day = 20260803 AND d.n > 5"""
+
+
+def test_sql() -> None:
+    read = moving(ReadRequest(kind="query", sql=DAILY))
+    assert read.request(read.values).sql == DAILY
+    assert [(hole.unit, hole.of_group) for hole in read.holes] == [
+        ("day", True),
+        ("day", True),
+        ("day", True),
+        ("number", True),
+        ("number", True),
+        ("day", False),
+        ("day", False),
+    ]
+    assert read.values == (DAY, DAY, DAY, 42, 42, DAY, DAY)
+    later = read.request([value + 1 for value in read.values]).sql
+    assert later == DAILY.replace("sales_2026-08-03", "sales_2026-08-04").replace(
+        "x20260803", "x20260804"
+    ).replace("42", "43").replace("'2026-08-03", "'2026-08-04").replace("= 20260803", "= 20260804")
+    assert moving(ReadRequest(kind="query", sql=later)).template == read.template
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT c1, max_2 FROM t AS a1",
+        "SELECT 1 /* 20260803 */ FROM t -- '2026-08-03'",
+        "SELECT $$2026-08-03$$ FROM t",
+        "SELECT 'it''s 17' FROM t WHERE n = 120260803",
+    ],
+)
+def test_sql_in_which_nothing_moves(sql: str) -> None:
+    read = moving(ReadRequest(kind="query", sql=sql))
+    assert read.values == ()
+    assert read.request(()).sql == sql
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables"),
+    [
+        ("SELECT 1 FROM a JOIN shop.b ON true", ["a", "b"]),
+        ('FROM headrace.shop."Odd name" SELECT x', ['"Odd name"']),
+        ("SELECT x FROM (SELECT y FROM c7) JOIN d ON true", ["c\x000\x00", "d"]),
+    ],
+)
+def test_tables_of_sql(sql: str, tables: list[str]) -> None:
+    assert list(moving(ReadRequest(kind="query", sql=sql)).tables) == tables

@@ -101,6 +101,47 @@ def test_the_third_of_daily_tables_is_there_before_it_is_asked_for(scene: Scene)
     assert scene.step() == 0
 
 
+def test_so_is_the_third_in_sql(scene: Scene) -> None:
+    def ask(day: int) -> list[dict[str, object]]:
+        name = f"sales2026080{day}"
+        sql = f"SELECT s.id, s.x, d.weight FROM {name} AS s JOIN dims AS d ON d.k = s.k ORDER BY s.id"
+        found: list[dict[str, object]] = scene.fs.sql(sql).to_arrow().to_pylist()
+        while scene.cache.flights.number:
+            time.sleep(0.001)
+        return found
+
+    for day in (3, 4):
+        scene.table(f"sales2026080{day}", day)
+        assert ask(day) == expected(day)
+        scene.days_pass()
+    assert scene.step() == 0
+    scene.table("sales20260805", 5)
+    assert scene.step() == 1
+    assert ask(5) == expected(5)
+    found = scene.cache.results.statistics()
+    assert (found.hits_ahead, found.misses) == (1, 2)
+
+
+def test_sql_that_returns_after_each_commit(scene: Scene) -> None:
+    sql = "SELECT d.weight, count(*) AS n FROM sales AS s JOIN dims AS d ON d.k = s.k GROUP BY d.weight"
+    other = "SELECT max(d.weight) AS most FROM sales AS s JOIN dims AS d ON d.k = s.k"
+    group = scene.table("sales", 1)
+    for seed in (2, 3):
+        scene.fs.sql(sql).to_arrow()
+        scene.fs.sql(other).to_arrow()
+        group.insert(pa.table({"id": [1000 + seed], "k": [seed], "x": [seed]}))
+        scene.days_pass()
+    scene.fs.sql(sql).to_arrow()
+    scene.fs.sql(other).to_arrow()
+    while scene.cache.flights.number:
+        time.sleep(0.001)
+    assert scene.step() == 0
+    group.insert(pa.table({"id": [2000], "k": [7], "x": [7]}))
+    assert scene.step() == 2
+    assert scene.fs.sql(sql).to_arrow()["n"].to_pylist().count(2) == 3
+    assert scene.cache.results.statistics().hits_ahead == 1
+
+
 def test_a_table_that_is_not_full_yet_is_waited_for(scene: Scene) -> None:
     for day in (3, 4):
         scene.table(f"sales2026080{day}", day)
@@ -193,7 +234,7 @@ def test_what_fails_is_not_tried_again_and_again(scene: Scene) -> None:
     root.insert([{"id": ROWS + 1, "k": 1, "x": 1}], mode="append")
     twice.insert(pa.table({"k": [5], "y": [2]}), mode="append")
     running = []
-    reader = scene.fs._backend.cached.reader
+    reader = scene.fs._backend.cached._readers(None)
     whole = reader.running
     reader.running = lambda *given: running.append(1) or whole(*given)
     for _ in range(4):

@@ -159,3 +159,55 @@ def test_as_without_a_cache(stores: tuple[hr.FeatureStore, hr.FeatureStore], cas
             found = read(cached, case)
             assert found.schema == expected.schema
             assert shown(found) == shown(expected)
+
+
+NAMES = ["a", "b", "root", "side", "number", "text", "v", "s"]
+"""Of tables within a query: some are names of columns, too, or of other tables."""
+QUERIES = st.fixed_dictionaries(
+    {
+        "names": st.lists(st.sampled_from(NAMES), min_size=2, max_size=2, unique=True),
+        "columns": st.lists(
+            st.sampled_from(
+                ["{0}.id", "{1}.number", "{0}.number AS n", "{1}.text AS number", "{0}.number + {1}.number AS v", "{0}.text"]
+            ),
+            min_size=1, max_size=4, unique=True,
+        ),
+        "wheres": st.lists(
+            st.sampled_from(
+                ["{0}.number > 3", "3 < {0}.number", "{1}.text = 'a'", "'a' <> {1}.text", "{0}.number = {1}.number",
+                 "({0}.flag OR {1}.flag)", "({1}.flag OR {0}.flag)", "{0}.number >= 3",
+                 "EXISTS (SELECT 1 FROM other {1} WHERE {1}.number = {0}.number)"]
+            ),
+            max_size=4, unique=True,
+        ),
+        "outer": st.booleans(),
+        "way": st.sampled_from(["{}", "{}", "SELECT DISTINCT * FROM ({}) q", "SELECT count(*) AS c FROM ({}) AS number", "{} ORDER BY 1", "{} ORDER BY ALL LIMIT 7"]),
+    }
+)  # fmt: skip
+
+
+def written(case: dict[str, Any]) -> str:
+    columns, join = ", ".join(case["columns"]), "LEFT JOIN" if case["outer"] else "JOIN"
+    wheres = " WHERE " + " AND ".join(case["wheres"]) if case["wheres"] else ""
+    sql = f"SELECT {columns} FROM root AS {{0}} {join} side AS {{1}} ON {{0}}.who = {{1}}.who{wheres}"
+    return str(case["way"].format(sql.format(*case["names"])))
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=100)
+@given(case=QUERIES)
+def test_sql_as_without_a_cache(
+    stores: tuple[hr.FeatureStore, hr.FeatureStore], case: dict[str, Any]
+) -> None:
+    cached, plain = stores
+    sql = written(case)
+    try:
+        expected = plain.sql(sql).to_arrow()
+    except hr.HeadraceError as error:
+        with pytest.raises(type(error)):
+            cached.sql(sql).to_arrow()
+        return
+    for _ in range(2):
+        found = cached.sql(sql).to_arrow()
+        assert found.schema == expected.schema
+        assert shown(found) == shown(expected)

@@ -10,6 +10,7 @@ import msgspec
 from headrace.errors import InvalidArgument
 from headrace.model.expression import Value
 from headrace.model.query import Instant, Int64, Query
+from headrace.model.sql_form import SqlForm
 from headrace.model.stored_file import StoredFile
 from headrace.model.struct import know
 
@@ -148,7 +149,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     run it, one for each of its streams; an embedded store needs none. `warnings` are for the user. `mapped` are the
     Arrow files that hold exactly these rows, by their whole paths, for a caller on the same machine, and
     `mapped_columns` the names of its columns there, where they are others. `kept` names the result that a service has
-    kept of it.
+    kept of it, and `form` tells what a query in SQL computes, where its result may be kept.
     """
 
     request: ReadRequest
@@ -161,6 +162,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     mapped: tuple[StoredFile, ...] = ()
     mapped_columns: tuple[str, ...] = ()
     kept: str | None = None
+    form: SqlForm | None = None
 
 
 know(ReadRequest, Prepared)

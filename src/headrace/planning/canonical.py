@@ -66,7 +66,7 @@ class Canonical:
     @property
     def key(self) -> str:
         """Equal for plans that give the same rows, in columns that may be in another order, or under other names."""
-        return _hash([self.family, sorted({t.form for t in self.tests}), sorted(set(self.columns))])
+        return hash_of([self.family, sorted({t.form for t in self.tests}), sorted(set(self.columns))])
 
     def left_to_test(self, held: Iterable[str]) -> tuple[Test, ...] | None:
         """What is still to be asked of rows that these tests have kept; None where they may lack rows that it keeps."""
@@ -80,14 +80,12 @@ class Canonical:
         return tuple(test for form, test in own.items() if form not in done)
 
 
-def canonical(plan: Plan, table: Callable[[int], str]) -> Canonical | None:
-    """The form of a join; None for what is no join, brings rows of its own, or is of the time of its call.
+def canonical(plan: Plan, table: Callable[[int], str]) -> Canonical:
+    """The form of a plan that brings no rows of its own, is not of the time of its call, and reads no changes.
 
     Args:
         table: tells the table of a side and the content that it has in the snapshot that is read.
     """
-    if not plan.lookups or plan.spine is not None or plan.now is not None or plan.latest or plan.feed:
-        return None
     return _Forms(plan, table).canonical()
 
 
@@ -100,6 +98,11 @@ def rows_of(tests: Iterable[Test], columns: Mapping[str, str]) -> str:
         names = {ref: identifier(columns[form]) for ref, form in test.columns.items()}
         told.append(condition_sql(test.condition, names.__getitem__))
     return " AND ".join(told) or "true"
+
+
+def hash_of(form: Form) -> str:
+    """Short, and equal for equal forms alone."""
+    return hashlib.sha256(_told(form).encode()).hexdigest()[:32]
 
 
 class _Forms:
@@ -118,12 +121,12 @@ class _Forms:
         if plan.parts or plan.ordered:
             # Which rows are of a part, and their order, hang on all of these.
             family += [self._parts(), plan.ordered, sorted(t.form for t in tests), columns]
-        return Canonical(_hash(family), tests, columns, plan.limit)
+        return Canonical(hash_of(family), tests, columns, plan.limit)
 
     def _side(self, side: int) -> str:
         found = self._sides.get(side)
         if found is None:
-            found = self._sides[side] = _hash(
+            found = self._sides[side] = hash_of(
                 self._root() if side == 0 else self._lookup(self._lookups[side])
             )
         return found
@@ -148,9 +151,9 @@ class _Forms:
     def _origin(self, origin: Origin) -> str:
         if isinstance(origin, Computed):
             places = dict(origin.places)
-            return _hash(["computed", self._formula(origin.formula, places), str(origin.type)])
+            return hash_of(["computed", self._formula(origin.formula, places), str(origin.type)])
         own = self._plan.resolved.sides[origin.side].type_of(origin.column)
-        return _hash(["column", self._side(origin.side), origin.column, str(own)])
+        return hash_of(["column", self._side(origin.side), origin.column, str(own)])
 
     def _formula(self, formula: Formula, places: Mapping[Ref, Place]) -> Form:
         return self._renamed(msgspec.to_builtins(formula), places)
@@ -189,7 +192,7 @@ class _Forms:
 
     def _test(self, condition: Condition, places: Mapping[Ref, Origin]) -> Test:
         form = _told(_sorted(self._renamed(msgspec.to_builtins(condition), places)))
-        form = form if len(form) <= _LONGEST_FORM else _hash(form)
+        form = form if len(form) <= _LONGEST_FORM else hash_of(form)
         return Test(form, condition, {ref: self._origin(places[ref]) for ref in columns_of(condition)})
 
     def _parts(self) -> Form:
@@ -257,7 +260,3 @@ def _instant(text: str) -> dt.datetime:
 
 def _told(form: Form) -> str:
     return msgspec.json.encode(form, order="sorted").decode()
-
-
-def _hash(form: Form) -> str:
-    return hashlib.sha256(_told(form).encode()).hexdigest()[:32]

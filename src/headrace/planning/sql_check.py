@@ -29,17 +29,19 @@ dayofyear decade epoch epoch_ms epoch_ns epoch_us era hour isodow isoyear last_d
 microsecond millisecond minute month monthname quarter second strftime strptime time_bucket timezone
 to_days to_hours to_microseconds to_milliseconds to_minutes to_months to_seconds to_timestamp to_years try_strptime
 week weekday weekofyear year yearweek
-any_value approx_count_distinct approx_quantile arg_max arg_min avg bit_and bit_or bit_xor bool_and bool_or corr
-count count_star covar_pop covar_samp entropy first geomean kurtosis last list array_agg max max_by median min
-min_by mode product quantile_cont quantile_disc regr_slope regr_intercept skewness stddev stddev_pop stddev_samp
-string_agg group_concat listagg sum var_pop var_samp variance
 row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
 list_value list_extract list_element list_contains list_distinct list_sort list_aggregate array_length unnest
 struct_pack struct_extract map map_keys map_values element_at row
 coalesce ifnull nullif if typeof"""
+_AGGREGATE_NAMES = """
+any_value approx_count_distinct approx_quantile arg_max arg_min avg bit_and bit_or bit_xor bool_and bool_or corr
+count count_star covar_pop covar_samp entropy first geomean kurtosis last list array_agg max max_by median min
+min_by mode product quantile_cont quantile_disc regr_slope regr_intercept skewness stddev stddev_pop stddev_samp
+string_agg group_concat listagg sum var_pop var_samp variance"""
 _KNOWN_EXPRESSIONS = frozenset(_EXPRESSIONS.split())
 _KNOWN_NODES = frozenset(_NODES.split())
-FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+AGGREGATES = frozenset(_AGGREGATE_NAMES.split())
+FUNCTIONS = AGGREGATES | frozenset(_FUNCTION_NAMES.split())
 # Those that are asked for most of what is not the same from call to call, with why not, and another way.
 _ASKING = (
     (

@@ -247,7 +247,7 @@ class Ahead:
         assert reads is not None
         assert template.read is not None
         with self._store.calls.one():
-            prepared = reads.reader.prepare(template.read.request(values))
+            prepared = reads.prepare(template.read.request(values), self._is_wanted_elsewhere)
         first = First(values, tuple(prepared.snapshots.values()), self._now())
         made = template.made.get(values)
         if made is not None and made.versions == first.versions:
@@ -264,7 +264,7 @@ class Ahead:
         try:
             with self._store.calls.one():
                 entry_id = reads.compute_ahead(
-                    prepared.request, lambda stop: self._watch.over(self._is_wanted_elsewhere, stop)
+                    prepared, lambda stop: self._watch.over(self._is_wanted_elsewhere, stop)
                 )
         except Cancelled:
             raise  # users came, and it is tried again when they have gone

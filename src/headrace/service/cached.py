@@ -16,7 +16,7 @@ from headrace.model.definition import read_schema
 from headrace.model.expression_sql import identifier
 from headrace.model.query import groups_of
 from headrace.model.request import Prepared, ReadRequest
-from headrace.planning.canonical import Canonical, rows_of
+from headrace.planning.canonical import Canonical, hash_of, rows_of
 from headrace.protocol import BATCH_ROWS
 from headrace.service.cache import Cache
 from headrace.service.flights import Flight
@@ -25,22 +25,46 @@ from headrace.service.kept_rows import KeptRows
 from headrace.service.reading import Reader
 from headrace.service.record import FileCount
 from headrace.service.running import Running
+from headrace.service.sql_reading import SqlReader, SqlRows
+from headrace.service.worker.sql import WorkerRows, WorkerSql
 
 _MOST_STREAMS = 4
 _ROWS = "__headrace_kept"
 
+Computing = Running | SqlRows | WorkerRows
+"""Rows that are computed as they are taken."""
+
 
 class CachedReads:
-    """Reads of one project, for one caller, whose rights the reader knows: it plans each before anything is given."""
+    """Reads of one project, for one caller, whose rights the readers know: they plan each before anything is given.
 
-    def __init__(self, cache: Cache, reader: Reader, project: str) -> None:
+    Args:
+        readers: gives the reads of a project, for the caller; None is this one.
+        sql: those of queries in SQL.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        readers: Callable[[str | None], Reader],
+        sql: SqlReader | WorkerSql,
+        project: str,
+    ) -> None:
         self.cache = cache
-        self.reader = reader
         self.project = project
+        self.calls = readers(None).calls
+        self.engine = readers(None).engine
+        self._readers = readers
+        self._sql = sql
+
+    def prepare(self, request: ReadRequest, gone: Callable[[], bool] = lambda: False) -> Prepared:
+        if request.sql is not None:
+            return self._sql.prepare(request, gone)
+        return self._readers(None).prepare(request)
 
     def prepared(self, request: ReadRequest, prepared: Prepared) -> Prepared:
         """A pinned read, with where its rows are kept. `request` is what it was made of."""
-        asked = self.reader.canonical(prepared.request)
+        asked = self._canonical(prepared)
         if asked is not None and request.now is None and self.cache.asked is not None:
             self.cache.asked.note(self.project, request, prepared)
         found = None if asked is None else self.cache.results.find(asked)
@@ -61,46 +85,54 @@ class CachedReads:
         """Into how many streams the read can be split."""
         kept = None if prepared.kept is None else self.cache.results.promised(prepared.kept)
         if kept is None:
-            return self.reader.parts(prepared)
+            reads = self._readers(None) if prepared.request.sql is None else self._sql
+            return reads.parts(prepared)
         if not self.cache.results.stays(kept):
             return 1
         batches: int = kept.num_record_batches
-        return max(1, min(_MOST_STREAMS, self.reader.engine.threads, batches))
+        return max(1, min(_MOST_STREAMS, self.engine.threads, batches))
 
-    def run(self, prepared: Prepared, part: int, parts: int) -> CachedRows | KeptRows | Running:
-        self.reader.check_there(prepared.request)
-        asked = self.reader.canonical(prepared.request)
-        if prepared.kept is not None:
+    def run(self, prepared: Prepared, part: int, parts: int) -> CachedRows | KeptRows | Computing:
+        if prepared.request.sql is None:
+            self._readers(None).check_there(prepared.request)
+        asked = self._canonical(prepared)
+        if prepared.kept is not None and asked is not None:
             kept = self.cache.results.promised(prepared.kept)
             if kept is not None and 0 <= part < parts <= _MOST_STREAMS:
                 schema = read_schema(prepared.schema_ipc)
-                return KeptRows(kept, prepared.mapped_columns, schema, (part, parts), self.reader.calls)
+                return KeptRows(kept, prepared.mapped_columns, schema, (part, parts), self.calls)
             if parts > 1:
                 raise Conflict(
                     "the result that was kept has made room for others since the read was prepared",
                     hint="read it again",
                 )
         if asked is None:
-            return self.reader.run(prepared, None, part, parts)
-        return CachedRows(self, prepared.request, asked)
+            return self.computing(prepared, part, parts)
+        return CachedRows(self, prepared, asked)
+
+    def computing(self, prepared: Prepared, part: int = 0, parts: int = 1) -> Computing:
+        """The rows of a pinned read, whether or not they are kept."""
+        if prepared.request.sql is not None:
+            return self._sql.run(prepared, None, part, parts)
+        return self._readers(None).run(prepared, None, part, parts)
 
     def compute_ahead(
-        self, request: ReadRequest, stopped: Callable[[Callable[[], None]], AbstractContextManager[None]]
+        self, prepared: Prepared, stopped: Callable[[Callable[[], None]], AbstractContextManager[None]]
     ) -> str | None:
         """Have the result of a pinned read kept before anybody asks; gives its id, or None if that is not to be.
 
         Args:
             stopped: within, what it is given is called when users come.
         """
-        asked = self.reader.canonical(request)
+        asked = self._canonical(prepared)
         if asked is None or asked.limit is not None or self.cache.results.find(asked) is not None:
             return None
-        keeping = self.keeping(asked, request, ahead=True)
+        keeping = self.keeping(asked, prepared, ahead=True)
         flight, ours = self.cache.flights.join(asked.key)
         if not ours:
             return None
         try:
-            running = self.reader.running(request)
+            running = self.computing(prepared)
             with stopped(running.cancel):
                 keeping.add_all(running.batches())
             return keeping.end()
@@ -112,18 +144,16 @@ class CachedReads:
             keeping.discard()
             flight.end()
 
-    def keeping(self, asked: Canonical, request: ReadRequest, *, ahead: bool = False) -> Keeping:
-        groups = [] if request.query is None else groups_of(request.query)
-        schema = self.reader.schema_of(request)
+    def keeping(self, asked: Canonical, prepared: Prepared, *, ahead: bool = False) -> Keeping:
+        query, schema = prepared.request.query, read_schema(prepared.schema_ipc)
+        groups = list(prepared.snapshots) if query is None else groups_of(query)
         return Keeping(self.cache, asked, schema, self.project, groups, ahead=ahead)
 
-    def told(self, request: ReadRequest) -> str:
+    def told(self, prepared: Prepared) -> str:
         """What the cache does for a pinned read, for people."""
-        planned = self.reader.planned(request)
-        if planned.uncached is not None:
-            return f"not kept: {planned.uncached}"
-        asked = self.reader.canonical(request)
-        assert asked is not None
+        asked = self._canonical(prepared)
+        if asked is None:
+            return f"not kept: {self._why_not(prepared)}"
         found = self.cache.results.find(asked)
         if found is None:
             return "kept once it is computed, if that takes a while"
@@ -133,19 +163,49 @@ class CachedReads:
         part = "" if not found.left else f", of whose rows {len(found.left)} conditions more choose"
         return f"kept since {made}, {how} in {entry.seconds:.3g} s, given {entry.hits} times{part}"
 
+    def _canonical(self, prepared: Prepared) -> Canonical | None:
+        """What the result of a pinned read is kept under; None if it is not.
+
+        Raises:
+            NotFound: a table of a query in SQL was deleted since, or may not be seen any more.
+        """
+        if prepared.request.sql is None:
+            return self._readers(None).canonical(prepared.request)
+        if prepared.form is None:
+            return None
+        contents = [(label, reader.content(read)) for label, reader, read in self._tables(prepared)]
+        if not all(content is not None for _, content in contents):
+            return None
+        schema, form = read_schema(prepared.schema_ipc), prepared.form
+        places = form.columns or map(str, range(len(schema)))
+        columns = tuple(hash_of([p, str(f.type)]) for p, f in zip(places, schema, strict=True))
+        return Canonical(hash_of([form.family, sorted(contents)]), (), columns, prepared.request.limit)
+
+    def _tables(self, prepared: Prepared) -> Iterator[tuple[str, Reader, ReadRequest]]:
+        """Of a query in SQL: as it names them, and the reads that give their rows."""
+        for label, project in () if prepared.form is None else prepared.form.tables:
+            yield label, self._readers(project), prepared.request.tables[label]
+
+    def _why_not(self, prepared: Prepared) -> str:
+        request = prepared.request
+        if request.sql is None:
+            return self._readers(None).planned(request).uncached or ""
+        passing = (reader.planned(read).passing for _, reader, read in self._tables(prepared))
+        return next((why for why in passing if why is not None), "it joins and computes nothing")
+
 
 class CachedRows:
     """The rows of a join: those of a kept result, or computed and kept. Nothing happens before the first is wanted."""
 
-    def __init__(self, reads: CachedReads, request: ReadRequest, asked: Canonical) -> None:
+    def __init__(self, reads: CachedReads, prepared: Prepared, asked: Canonical) -> None:
         self._reads = reads
-        self._request = request
+        self._prepared = prepared
         self._asked = asked
         self._results = reads.cache.results
         self._stop: Callable[[], None] = lambda: None
         self._cancelled = False
-        self.schema = reads.reader.schema_of(request)
-        self.files = FileCount(0, 0)
+        self.schema = read_schema(prepared.schema_ipc)
+        self.files: FileCount | None = FileCount(0, 0)
 
     def cancel(self) -> None:
         """Stop; from any thread. The batches then end in `Cancelled`."""
@@ -154,7 +214,7 @@ class CachedRows:
 
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """The rows as they are made. Once only; closing the iterator stops the work."""
-        return self._reads.reader.calls.steps(self._batches())
+        return self._reads.calls.steps(self._batches())
 
     def table(self) -> pa.Table:
         """All rows at once."""
@@ -191,7 +251,7 @@ class CachedRows:
         if found.left:
             return self._tested(found, kept)
         columns = _columns(found, self._asked)
-        rows = KeptRows(kept, columns, self.schema, (0, 1), self._reads.reader.calls, self._asked.limit)
+        rows = KeptRows(kept, columns, self.schema, (0, 1), self._reads.calls, self._asked.limit)
         self._stops(rows.cancel)
         return rows.batches()
 
@@ -203,7 +263,7 @@ class CachedRows:
         wanted = ", ".join(identifier(name) for name in _columns(found, self._asked))
         limit = "" if self._asked.limit is None else f" LIMIT {self._asked.limit}"
         query = f"SELECT {wanted} FROM {_ROWS} WHERE {rows_of(found.left, names)}{limit}"
-        with self._reads.reader.engine.session() as session:
+        with self._reads.engine.session() as session:
             self._stops(session.interrupt)
             session.register(_ROWS, kept.read_all())
             with translated():
@@ -212,7 +272,7 @@ class CachedRows:
                     yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _computed(self) -> Generator[pa.RecordBatch, None, None]:
-        running = self._reads.reader.running(self._request)
+        running = self._reads.computing(self._prepared)
         self._stops(running.cancel)
         try:
             yield from running.batches()
@@ -220,7 +280,7 @@ class CachedRows:
             self.files = running.files
 
     def _kept(self, flight: Flight) -> Generator[pa.RecordBatch, None, None]:
-        keeping = self._reads.keeping(self._asked, self._request)
+        keeping = self._reads.keeping(self._asked, self._prepared)
         rows = self._computed()
         try:
             for batch in keeping.watched(rows):
@@ -229,7 +289,7 @@ class CachedRows:
                 flight.pause()
                 yield batch
                 flight.go_on()
-            keeping.end_soon(self._reads.reader.calls, flight.end)
+            keeping.end_soon(self._reads.calls, flight.end)
         except BaseException as error:
             rows.close()
             keeping.discard()

@@ -11,7 +11,7 @@ from headrace.engine.found_rows import Found
 from headrace.engine.key_index import KeyIndex
 from headrace.formats.base import Snapshot
 from headrace.formats.streamed import StreamedSnapshot
-from headrace.planning.canonical import Canonical, canonical
+from headrace.planning.canonical import Canonical, canonical, hash_of
 from headrace.planning.plan import Plan
 
 
@@ -51,10 +51,17 @@ class Planned:
     @functools.cached_property
     def uncached(self) -> str | None:
         """Why its result is not kept; None if it can be."""
+        if self.plan.spine is None and not self.plan.lookups:
+            return "it joins nothing"
+        return self.passing
+
+    @functools.cached_property
+    def passing(self) -> str | None:
+        """Why its plan and its snapshots do not tell which rows it gives; None if they do."""
         if self.plan.spine is not None:
             return "it is of rows that the caller sends"
-        if not self.plan.lookups or self.plan.latest or self.plan.feed:
-            return "it joins nothing"
+        if self.plan.latest or self.plan.feed:
+            return "it is of what has changed"
         if self.plan.now is not None:
             return "it is of the time of its call"
         for side in self.plan.scans:
@@ -72,6 +79,15 @@ class Planned:
     def canonical(self) -> Canonical | None:
         """What its result is kept under; None if it is not."""
         return None if self.uncached is not None else canonical(self.plan, self._table)
+
+    @functools.cached_property
+    def content(self) -> str | None:
+        """Equal for reads that give the same rows in the same columns; None where that cannot be told."""
+        if self.passing is not None:
+            return None
+        form = canonical(self.plan, self._table)
+        columns = [[f.name, str(f.type)] for f in self.plan.schema]
+        return hash_of([form.key, form.columns, columns, self.plan.limit])
 
     def _table(self, side: int) -> str:
         definition = self.plan.resolved.sides[side].definition

@@ -89,7 +89,9 @@ class ProjectStore:
             if store.workers is None
             else WorkerSql(store.workers, store.calls, project, self._user, self._reader.is_newest)
         )
-        self.cached = None if store.cache is None else CachedReads(store.cache, self._reader, project)
+        self.cached = (
+            None if store.cache is None else CachedReads(store.cache, self._reader_of, self.sql, project)
+        )
         self._statistics = StatisticsReader(self._reader, store.storage.work.statistics)
         self._datasets = Datasets(
             project, self.definitions, store.registry.address, store.storage, self._reader
@@ -259,21 +261,16 @@ class ProjectStore:
         self._datasets.delete(view, version)
 
     def prepare(self, request: ReadRequest, gone: Callable[[], bool] = lambda: False) -> Prepared:
-        if request.sql is not None:  # which may take long to understand
-            return self.sql.prepare(request, gone)
+        cached = self._cached(request)
+        if cached is not None:
+            return cached.prepared(request, cached.prepare(request, gone))
         reads = self._reads(request)
-        prepared = reads.prepare(request)
-        return (
-            prepared
-            if self.cached is None or reads is not self._reader
-            else self.cached.prepared(request, prepared)
-        )
+        # What SQL means may take long to understand.
+        return self.sql.prepare(request, gone) if reads is self.sql else reads.prepare(request)
 
     def parts(self, prepared: Prepared) -> int:
-        reads = self._reads(prepared.request)
-        if self.cached is not None and reads is self._reader:
-            return self.cached.parts(prepared)
-        return reads.parts(prepared)
+        cached = self._cached(prepared.request)
+        return (self._reads(prepared.request) if cached is None else cached).parts(prepared)
 
     def is_small(self, prepared: Prepared) -> bool:
         """Whether it is a look-up of a few rows, which need not wait for what takes long."""
@@ -281,10 +278,10 @@ class ProjectStore:
         return isinstance(reads, Reader) and reads.is_small(prepared)
 
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
-        reads = self._reads(prepared.request)
-        if self.cached is not None and reads is self._reader and spine is None:
-            return self.cached.run(prepared, part, parts)
-        return reads.run(prepared, spine, part, parts)
+        cached = self._cached(prepared.request)
+        if cached is not None and spine is None:
+            return cached.run(prepared, part, parts)
+        return self._reads(prepared.request).run(prepared, spine, part, parts)
 
     def check_spine(self, prepared: Prepared, spine: pa.Schema) -> None:
         """Raises what `run` would raise with rows of these columns, before any are taken in."""
@@ -304,11 +301,9 @@ class ProjectStore:
         return self.run(prepared, spine).table()
 
     def explain(self, request: ReadRequest) -> str:
-        reads = self._reads(request)
-        told = reads.explain(request)
-        if self.cached is None or reads is not self._reader:
-            return told
-        return f"{told}\n{self.cached.told(self._reader.prepare(request).request)}"
+        told = self._reads(request).explain(request)
+        cached = self._cached(request)
+        return told if cached is None else f"{told}\n{cached.told(cached.prepare(request))}"
 
     def list_grants(self) -> list[Grant]:
         return self.definitions.list_grants()
@@ -374,6 +369,11 @@ class ProjectStore:
         if request.sql is not None:
             return self.sql
         return self._statistics if request.statistics else self._reader
+
+    def _cached(self, request: ReadRequest) -> CachedReads | None:
+        """What gives the results that are kept, for reads of which some are."""
+        is_one = self._reads(request) in (self._reader, self.sql)
+        return self.cached if is_one else None
 
     def _reader_of(self, project: str | None) -> Reader:
         """The reads of any project, for the same caller."""

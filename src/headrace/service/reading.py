@@ -302,6 +302,15 @@ class Reader:
         """What the result of a pinned read is kept under; None if it is not."""
         return self.planned(request).canonical
 
+    def content(self, request: ReadRequest) -> str | None:
+        """Equal for pinned reads that give the same rows; None where that cannot be told. Raises as `check_there`."""
+        self.check_there(request)
+        return self.planned(request).content
+
+    def passing(self, request: ReadRequest) -> str | None:
+        """Why it cannot be told which rows a pinned read gives."""
+        return self.planned(request).passing
+
     def scan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot | None]:
         """The plan of a pinned read of one table, and the snapshot that it is of; None before the first."""
         planned = self.planned(request)

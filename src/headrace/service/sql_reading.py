@@ -25,6 +25,7 @@ from headrace.model.expression import Value
 from headrace.model.expression_sql import identifier, literal, text
 from headrace.model.query import Query, Source
 from headrace.model.request import PointInTime, Prepared, ReadRequest
+from headrace.model.sql_form import SqlForm
 from headrace.planning.plan import Plan
 from headrace.planning.sql_check import (
     WHAT_THERE_IS,
@@ -34,6 +35,7 @@ from headrace.planning.sql_check import (
     parameters_of,
     with_parameters,
 )
+from headrace.planning.sql_form import computes, sql_form
 from headrace.planning.sql_nulls import put_unforeseen
 from headrace.planning.sql_simple import simple_select
 from headrace.protocol import BATCH_ROWS
@@ -71,7 +73,8 @@ class SqlReader:
             with naming(query):
                 # A request that was prepared before has its tables.
                 tables = request.tables if request.now else {t.label: self._table(t) for t in query.tables}
-                with explained(self._show_columns(session, query, tables)):
+                columns = self._show_columns(session, query, tables)
+                with explained(columns):
                     schema = _schema(session, _written(session, query.tree))
         simple = self._simple(query, tables, schema)
         snapshots: dict[str, int] = {}
@@ -88,6 +91,7 @@ class SqlReader:
             features=(),
             labels=(),
             snapshots=snapshots,
+            form=None if simple is not None else _form(query, tables, columns.values()),
         )
 
     def parameters(self, sql: str) -> list[str]:
@@ -260,6 +264,17 @@ class SqlRows:
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+
+def _form(
+    query: CheckedQuery, tables: Mapping[str, ReadRequest], columns: Iterable[pa.Schema]
+) -> SqlForm | None:
+    """What the query computes; None if that is no more than some rows of a table, or is nested too deeply to tell."""
+    if not computes(query) and all(read.kind != "training" for read in tables.values()):
+        return None
+    with contextlib.suppress(RecursionError):
+        return sql_form(query, columns)
+    return None
 
 
 def _show(session: Session, table: SqlTable, rows: str) -> None:
