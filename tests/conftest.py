@@ -41,6 +41,7 @@ hypothesis.settings.register_profile("soak", max_examples=2000, **COMMON)
 hypothesis.settings.load_profile(os.environ.get("HEADRACE_HYPOTHESIS", "ci"))
 
 _numbers = itertools.count()
+_TESTS = Path(__file__).parent
 
 
 def fresh(prefix: str) -> str:
@@ -74,8 +75,14 @@ class Server:
             return self.process.wait()
 
 
-def start_server(root: Path, log: Path, *arguments: str, listen: str = "grpc://127.0.0.1:0") -> Server:
-    command = [sys.executable, "-m", "headrace", "serve", "--root", str(root), "--listen", listen, "--json"]
+def start_server(
+    root: Path, log: Path, *arguments: str, listen: str = "grpc://127.0.0.1:0", keeping: str | None = None
+) -> Server:
+    """One of a store at `root`; with `keeping`, so many bytes of results are kept, however fast they were computed."""
+    program = ["-m", "headrace", "serve"]
+    if keeping is not None:
+        program = [str(_TESTS / "keeping.py"), "serve", "--cache", keeping]
+    command = [sys.executable, *program, "--root", str(root), "--listen", listen, "--json"]
     command += ["--drain-seconds", "3"]  # who stops it here waits for nobody
     with log.open("wb") as stderr:
         process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=stderr)
@@ -108,9 +115,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The service that all tests share; each takes a project of its own."""
+    """The service that all tests share; each takes a project of its own.
+
+    It keeps what it can, so that whatever is tested of reads is tested of those, too.
+    """
     folder = tmp_path_factory.mktemp("service")
-    started = start_server(folder / "lake", folder / "log")
+    started = start_server(folder / "lake", folder / "log", keeping="50MB")
     yield started
     started.stop()
 
@@ -120,7 +130,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Starts services of this test alone: `serve(root, "--memory-limit", "1GB", listen="grpc://…")`."""
     with contextlib.ExitStack() as stack:
 
-        def start(root: Path | None = None, *arguments: str, **options: str) -> Server:
+        def start(root: Path | None = None, *arguments: str, **options: Any) -> Server:
             number = next(_numbers)
             started = start_server(
                 root or tmp_path / "served", tmp_path / f"serve{number}.log", *arguments, **options

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from headrace.wiring import Service
 from integration import acts, dataset_acts
 
 _PAGE = 4096
+_ROOM = 15
+"""Pages that a result surely finds room in, and its index."""
 _OLD = dict.fromkeys(range(1000), 0)
 
 Write = Callable[[Any], Any]
@@ -59,7 +62,9 @@ UPKEEP: dict[str, Callable[[Any], Any]] = {
 def main(disk: Path, pages: range) -> list[tuple[str, str, int, str]]:
     """Of each write, by folder and by service: what became of it with so many pages left."""
     told = []
-    service = Service(store_config(str(disk / "lake")), ["grpc://127.0.0.1:0"])
+    service = Service(store_config(str(disk / "lake")), ["grpc://127.0.0.1:0"], cache_bytes=10_000_000)
+    assert service._store.cache is not None
+    service._store.cache.least_seconds = 0
     try:
         with hr.connect(disk / "lake") as embedded, hr.connect(service.listening[0]) as remote:
             for way, store in (("embedded", embedded), ("remote", remote)):
@@ -69,6 +74,7 @@ def main(disk: Path, pages: range) -> list[tuple[str, str, int, str]]:
                     told += [
                         (way, name, left, attempt_upkeep(store, disk, name, left)) for left in pages[::5]
                     ]
+            told += [("remote", "join", left, attempt_join(remote, disk, left)) for left in pages]
     finally:
         service.stop()
     return told
@@ -91,6 +97,34 @@ def attempt(store: hr.FeatureStore, disk: Path, name: str, left: int) -> str:
         assert content(group) == new, (name, left)
     store.delete_feature_group("numbers", group.version)
     return told
+
+
+def attempt_join(store: hr.FeatureStore, disk: Path, left: int) -> str:
+    """What became of the result of a join, which its caller gets whatever becomes of it."""
+    made = [store.create_feature_group(name, primary_key=["id"], schema=acts.SCHEMA) for name in ("a", "b")]
+    for group in made:
+        group.insert(acts.rows(range(1000), 1))
+    joined = made[0].select("id").join(made[1].select("value"), on="id")
+    with full(disk, left):
+        for _ in range(2):
+            assert joined.read().to_arrow().sort_by("id")["value"].to_pylist() == [1] * 1000
+        told = "kept" if kept(store, 1 if left > _ROOM else 0) else "not kept"
+    assert list(disk.glob("lake/.headrace/results/*.draft")) == []
+    joined.read().to_arrow()
+    assert kept(store, 1)
+    assert joined.read().to_arrow().num_rows == 1000
+    store.cache.clear()
+    for group in made:
+        store.delete_feature_group(group.name, group.version)
+    return told
+
+
+def kept(store: hr.FeatureStore, expected: int) -> int:
+    """How many results are kept, once it is as many as expected, or after a moment."""
+    until = time.monotonic() + 5
+    while len(store.cache.list()) < expected and time.monotonic() < until:
+        time.sleep(0.01)
+    return len(store.cache.list())
 
 
 def attempt_upkeep(store: hr.FeatureStore, disk: Path, name: str, left: int) -> str:

@@ -32,6 +32,9 @@ def test_every_write_with_more_and_more_room(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr[-5000:]
     told = json.loads(ran.stdout)
+    joins = [became for _, name, _, became in told if name == "join"]
+    assert len(joins) == PAGES
+    assert (joins[0], joins[-1], {*joins}) == ("not kept", "kept", {"not kept", "kept"}), joins
     for way in ("embedded", "remote"):
         for name in (*WRITES, *UPKEEP):
             became = [said for a, b, _, said in told if (a, b) == (way, name)]
