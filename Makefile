@@ -32,6 +32,8 @@ export UV_PROJECT_ENVIRONMENT := $(VENV)
 export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 unexport VIRTUAL_ENV UV_PYTHON
+# Most tests and benchmarks start processes: what Python has compiled is kept, or each would do it anew, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup native wheels demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
