@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime as dt
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 import headrace as hr
+from benchmarks.pit import SIZES as PIT_SIZES
+from benchmarks.pit import VIEW, lake_of
 from benchmarks.runner import Run
 from benchmarks.target import Served
 from benchmarks.tpch import tpch_lake
@@ -27,24 +31,70 @@ _SYSTEMS = (
     "kept, mapped",
     "kept, all read",
 )
+_REVENUE = """
+SELECT date_trunc('month', o_orderdate) AS month, sum(l_extendedprice * (1 - l_discount)) AS revenue, count(*) AS items
+FROM lineitem JOIN orders ON l_orderkey = o_orderkey WHERE l_linenumber > $least GROUP BY ALL"""
+_AFTER_ALL = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 _CACHE = ("--cache", "20GB", "--no-predict")
 _ORDERS = ("o_custkey", "o_orderdate", "o_shippriority")
 _NARROW = ("l_orderkey", "l_linenumber", "l_extendedprice", "l_discount", "l_shipdate")
 
 
+class Question(Protocol):
+    """Something to ask of a store."""
+
+    def ask(self, store: hr.FeatureStore, *, new: bool) -> pa.Table:
+        """`new` makes it another question, of the same rows, that no result that was kept before answers."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True)
-class Join:
+class Items:
     """Items with their orders.
 
     Args:
         columns: of the items; all if none are named.
-        kept: "no" without a cache; "new" asks for another result each time, of the same rows; else it was kept before.
+    """
+
+    columns: tuple[str, ...]
+
+    def ask(self, store: hr.FeatureStore, *, new: bool) -> pa.Table:
+        items, orders = store.get_feature_group("lineitem"), store.get_feature_group("orders")
+        # Each item has its order, so that both joins give the same rows; but no result of one answers the other.
+        how: How = "inner" if new else "left"
+        joined = items.select(*self.columns).join(
+            orders.select(*_ORDERS), on={"l_orderkey": "o_orderkey"}, how=how
+        )
+        return (joined.filter(joined["l_linenumber"] > -_now()) if new else joined).read().to_arrow()
+
+
+class Training:
+    """Training data: what was known of each row, in two groups."""
+
+    def ask(self, store: hr.FeatureStore, *, new: bool) -> pa.Table:
+        end = _AFTER_ALL + dt.timedelta(milliseconds=_now()) if new else None
+        return store.get_feature_view(VIEW).training_data(end=end).to_arrow()
+
+
+class Revenue:
+    """What items with their orders came to, month by month, in SQL."""
+
+    def ask(self, store: hr.FeatureStore, *, new: bool) -> pa.Table:
+        return store.sql(_REVENUE, {"least": -_now() if new else 0}).to_arrow()
+
+
+@dataclasses.dataclass(frozen=True)
+class Asking:
+    """A question to a service.
+
+    Args:
+        kept: "no" without a cache; "new" asks another one each time; else it was kept before.
         mapped: the client may map it into memory.
         touched: all of its bytes are read.
     """
 
     root: Path
-    columns: tuple[str, ...]
+    question: Question
     kept: str = "no"
     mapped: bool = False
     touched: bool = False
@@ -58,32 +108,25 @@ class Join:
             if self.kept == "before":
                 self._keep(store)
 
-            def run(number: int) -> pa.Table:
-                table = self._query(store, number).read().to_arrow()
+            def run(_: int) -> pa.Table:
+                table = self.question.ask(store, new=self.kept != "before")
                 if self.touched:
                     _touch(table)
                 return table
 
             yield run
 
-    def _query(self, store: hr.FeatureStore, number: int) -> hr.Query:
-        items, orders = store.get_feature_group("lineitem"), store.get_feature_group("orders")
-        # Each item has its order, so that both joins give the same rows; but no result of one answers the other.
-        how: How = "left" if self.kept == "before" else "inner"
-        joined = items.select(*self.columns).join(
-            orders.select(*_ORDERS), on={"l_orderkey": "o_orderkey"}, how=how
-        )
-        if self.kept == "before":
-            return joined
-        # True of all rows, and another question each time, which no result that was kept before answers.
-        return joined.filter(joined["l_linenumber"] > -(time.time_ns() // 10**6 % 2**31))
-
     def _keep(self, store: hr.FeatureStore) -> None:
         for _ in range(2):  # what is cheap to compute is kept the second time
-            self._query(store, 0).read().to_arrow()
+            self.question.ask(store, new=False)
         until = time.monotonic() + 60
         while not store.cache.list() and time.monotonic() < until:
             time.sleep(0.05)
+
+
+def _now() -> int:
+    """Milliseconds, of some weeks."""
+    return time.time_ns() // 10**6 % 2**31
 
 
 def _touch(table: pa.Table) -> None:
@@ -94,33 +137,52 @@ def _touch(table: pa.Table) -> None:
                     np.frombuffer(buffer, np.uint8)[::64].sum()
 
 
-def _cases(scale: float, columns: tuple[str, ...]) -> list[Case]:
-    root = tpch_lake(scale, "lineitem", "orders")
+def _cases(root: Path, question: Question) -> list[Case]:
     return [
-        Case("computed", Join(root, columns)),
-        Case("first ask", Join(root, columns, kept="new")),
-        Case("kept, sent", Join(root, columns, kept="before")),
-        Case("kept, mapped", Join(root, columns, kept="before", mapped=True)),
-        Case("kept, all read", Join(root, columns, kept="before", mapped=True, touched=True)),
+        Case("computed", Asking(root, question)),
+        Case("first ask", Asking(root, question, kept="new")),
+        Case("kept, sent", Asking(root, question, kept="before")),
+        Case("kept, mapped", Asking(root, question, kept="before", mapped=True)),
+        Case("kept, all read", Asking(root, question, kept="before", mapped=True, touched=True)),
     ]
 
 
-def _workload(name: str, about: str, columns: tuple[str, ...], *, mapped: float) -> Workload:
+def _of_tpch(question: Question) -> Callable[[float], list[Case]]:
+    return lambda scale: _cases(tpch_lake(scale, "lineitem", "orders"), question)
+
+
+def _workload(
+    name: str,
+    about: str,
+    cases: Callable[[float], list[Case]],
+    *,
+    mapped: float,
+    sizes: Mapping[str, float] = _SIZES,
+    unit: str = "scale factor",
+) -> Workload:
     most = {"first ask": 1.05, "kept, sent": 0.5, "kept, mapped": mapped}
     return Workload(
         name=name,
         about=about,
-        sizes=_SIZES,
-        unit="scale factor",
+        sizes=sizes,
+        unit=unit,
         systems=_SYSTEMS,
         goals=tuple(Goal(case, ratio, way="ratio", against="computed") for case, ratio in most.items()),
         runs=11,
-        cases=lambda scale: _cases(scale, columns),
+        cases=cases,
         baseline="computed",
     )
 
 
 WORKLOADS = (
-    _workload("cache-join", "lineitem with orders, eight columns, of a service", _NARROW, mapped=0.1),
-    _workload("cache-large", "lineitem whole with orders, 1.1 GB, of a service", (), mapped=0.03),
-)
+    _workload(
+        "cache-join", "lineitem with orders, eight columns, of a service", _of_tpch(Items(_NARROW)), mapped=0.1
+    ),
+    _workload("cache-large", "lineitem whole with orders, 1.1 GB, of a service", _of_tpch(Items(())), mapped=0.03),
+    _workload("cache-sql", "lineitem with orders, summed in SQL, of a service", _of_tpch(Revenue()), mapped=0.1),
+    _workload(
+        "cache-pit", "training data of two groups, of a service",
+        lambda rows: _cases(lake_of(int(rows))[0], Training()),
+        mapped=0.1, sizes=PIT_SIZES, unit="rows",
+    ),
+)  # fmt: skip

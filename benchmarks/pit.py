@@ -17,11 +17,11 @@ from benchmarks.runner import ByHand, Headrace, Run, Tables, relation
 from benchmarks.target import Embedded, Served
 from benchmarks.workload import Case, Goal, Workload
 
-_SIZES = {"full": 1e6, "small": 1e5, "smoke": 1e4}
+SIZES = {"full": 1e6, "small": 1e5, "smoke": 1e4}
 _ROWS_PER_KEY = 50
 _TTL_DAYS = 30
 _GROUPS = ("clicks", "orders")
-_VIEW = "training"
+VIEW = "training"
 _MEMORY_LIMIT = "200MB"
 
 # Events of a year, to the second. Of 100 feature rows one is a correction: same key and time, recorded later.
@@ -51,7 +51,7 @@ class TrainingData:
     spine: Path | None = None
 
     def headrace(self, store: hr.FeatureStore) -> Run:
-        view = store.get_feature_view(_VIEW)
+        view = store.get_feature_view(VIEW)
         if self.spine is None:
             return lambda _: view.training_data().to_arrow()
         spine = pq.read_table(self.spine)
@@ -103,7 +103,7 @@ def lake_of(rows: int) -> tuple[Path, Path]:
             )
             group.insert(pq.read_table(path), mode="append")
             query = query.join(group.select(f"{name}_a", f"{name}_b"), on="k")
-        store.create_feature_view(_VIEW, query, labels=["label"])
+        store.create_feature_view(VIEW, query, labels=["label"])
 
     return data.lake(f"pit-{rows}", write), spine
 
@@ -144,7 +144,7 @@ WORKLOADS = (
     Workload(
         name="pit",
         about="rows with features of two groups as of 30 days, beside an ASOF join with the ties removed",
-        sizes=_SIZES,
+        sizes=SIZES,
         unit="rows",
         systems=(
             "by hand",
@@ -165,7 +165,7 @@ WORKLOADS = (
     Workload(
         name="pit-feast",
         about="the same beside Feast on DuckDB, in an environment of its own",
-        sizes=_SIZES,
+        sizes=SIZES,
         unit="rows",
         systems=("Feast", "embedded", "embedded, spine"),
         goals=(

@@ -48,7 +48,7 @@ SHARES = [
     ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
-    ["cache-join"],
+    ["cache-join", "cache-sql", "cache-pit"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
