@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -118,6 +119,22 @@ def test_an_order_and_a_limit_stay(store) -> None:
         assert found == [*range(SMALL - 1, SMALL - 6, -1)]
         settle(store, 1)
     assert [result.hits for result in kept(store)] == [2]
+
+
+def test_who_asks_at_once_waits_for_the_first(store, service: Service) -> None:
+    before = service._store.cache.results.statistics()
+    sql = (
+        f"{JOIN} HAVING sum(s.value) >= (SELECT min(a.value + b.value + c.value) FROM seen a, seen b, seen c)"
+    )
+    found: list[dict[int, int]] = []
+    threads = [threading.Thread(target=lambda: found.append(read(store, sql))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [totals()] * 6
+    after = service._store.cache.results.statistics()
+    assert (after.misses - before.misses, after.hits - before.hits) == (1, 5)
 
 
 def test_views_are_tables(store) -> None:
