@@ -134,7 +134,7 @@ def changed(chance: random.Random, body: bytes, others: list[bytes]) -> bytes:
             )
         case 4:
             return body + chance.randbytes(chance.randint(1, 40))
-        case 5 if body[:1] == b"{":
+        case 5 if is_json(body):
             return confused(chance, body)
         case 6:
             return chance.choice(others)
@@ -143,6 +143,17 @@ def changed(chance: random.Random, body: bytes, others: list[bytes]) -> bytes:
             return re.sub(rb":[^,{}\[\]]+", b":" + b"[" * depth + b"]" * depth, body, count=1)
     at = chance.randint(0, len(body))
     return body[:at] + chance.randbytes(chance.randint(1, 8)) + body[at:]
+
+
+def is_json(body: bytes) -> bool:
+    """A seal may begin as JSON does."""
+    if body[:1] != b"{":
+        return False
+    try:
+        msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def confused(chance: random.Random, body: bytes) -> bytes:
