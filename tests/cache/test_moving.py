@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import time
 
 import pytest
 
@@ -147,6 +148,14 @@ def test_sql_in_which_nothing_moves(sql: str) -> None:
     read = moving(ReadRequest(kind="query", sql=sql))
     assert read.values == ()
     assert read.request(()).sql == sql
+
+
+@pytest.mark.parametrize("piece", ["/*a", "$$a", "$t$a", "'a", '"a', "E'\\\\'/*a*/"])
+def test_sql_without_ends_is_gone_through_once(piece: str) -> None:
+    sql = f"SELECT E'\\\\'' || '{piece * 15_000}"
+    begun = time.monotonic()
+    assert moving(ReadRequest(kind="query", sql=sql)).request(()).sql == sql
+    assert time.monotonic() - begun < 3
 
 
 @pytest.mark.parametrize(

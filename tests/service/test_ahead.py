@@ -15,6 +15,8 @@ import headrace as hr
 from headrace.client.store import FeatureStore
 from headrace.config import store_config
 from headrace.model.ask import Ask
+from headrace.model.request import ReadRequest
+from headrace.service import ahead
 from headrace.service.ahead import Ahead
 from headrace.service.cache import Cache
 from headrace.service.store import Store
@@ -120,6 +122,21 @@ def test_so_is_the_third_in_sql(scene: Scene) -> None:
     assert ask(5) == expected(5)
     found = scene.cache.results.statistics()
     assert (found.hits_ahead, found.misses) == (1, 2)
+
+
+def test_what_takes_too_long_is_given_up(scene: Scene, monkeypatch) -> None:
+    monkeypatch.setattr(ahead, "_LONGEST_S", 0.3)
+    endless = "SELECT count(*) AS n FROM dims a, dims b, dims c, dims d, dims e WHERE a.weight < {} AND b.k > c.k + d.k"
+    project = scene.store.project("p")
+    for day in (3, 4):
+        sql = f"{endless.format(1000)} AND DATE '2026-08-0{day}' > DATE '2020-01-01'"
+        project.prepare(ReadRequest(kind="query", sql=sql))  # which takes no rows
+        scene.days_pass()
+    for _ in range(6):
+        begun = time.monotonic()
+        assert scene.step() == 0
+        assert time.monotonic() - begun < 5
+    assert scene.cache.results.statistics().results_ahead == 1
 
 
 def test_sql_that_returns_after_each_commit(scene: Scene) -> None:

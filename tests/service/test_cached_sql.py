@@ -112,13 +112,16 @@ def test_fewer_columns_are_answered_from_more(store) -> None:
     assert [result.hits for result in kept(store)] == [1]
 
 
-def test_an_order_and_a_limit_stay(store) -> None:
+def test_an_order_and_a_limit_stay(store, service: Service) -> None:
     sql = "SELECT s.value FROM orders o JOIN seen s ON o.id = s.value ORDER BY s.value DESC LIMIT 5"
     for _ in range(3):
         found = store.sql(sql).to_arrow()["value"].to_pylist()
         assert found == [*range(SMALL - 1, SMALL - 6, -1)]
         settle(store, 1)
     assert [result.hits for result in kept(store)] == [2]
+    prepared = service._store.project(store.project).prepare(ReadRequest(kind="query", sql=sql))
+    assert prepared.kept is not None
+    assert service._store.project(store.project).parts(prepared) == 1
 
 
 def test_who_asks_at_once_waits_for_the_first(store, service: Service) -> None:
@@ -242,6 +245,17 @@ class TestRights:
         store.grants.remove("dora", group="seen")
         with pytest.raises(hr.NotFound):
             service._store.project(store.project, "dora").run(prepared, None)
+
+    def test_admins_are_told_no_names_of_other_projects(self, store, service) -> None:
+        with hr.connect(service.listening[0], project=f"{store.project}x") as other:
+            other.grants.add("ada", "admin")
+            sql = JOIN.replace("FROM orders", f"FROM {store.project}.orders").replace(
+                "JOIN seen", f"JOIN {store.project}.seen"
+            )
+            read(other, sql)
+            settle(other, 1)
+            (listed,) = service._store.project(other.project, "ada").list_results()
+            assert {*listed.groups} == {"…"}
 
     def test_a_table_made_again_under_its_name_is_another(self, store, asked) -> None:
         store.delete_feature_group("seen", 1)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+# What has no end takes all that is left, so that no text is gone through twice.
 _TOKENS = re.compile(
     r"""
-      (?P<passed> --[^\n]* | /\*.*?\*/ | \$\$.*?\$\$ )
-    | (?P<text> '(?:[^']|'')*' )
-    | (?P<name> "(?:[^"]|"")*" | [^\W\d]\w* )
+      (?P<passed> --[^\n]* | /\*.*?(?:\*/|\Z) | \$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|\Z) )
+    | (?P<text> [eE]'(?:[^'\\]|\\.|'')*(?:'|\Z) | '(?:[^']|'')*(?:'|\Z) )
+    | (?P<name> "(?:[^"]|"")*(?:"|\Z) | [^\W\d]\w* )
     | (?P<number> \d[\w.]* )
     | (?P<other> \s+ | . )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_KINDS = ("passed", "text", "name", "number", "other")
 _BEFORE_TABLES = frozenset({"from", "join"})
 
 
@@ -37,7 +39,7 @@ def replaced(
 
 def _tokens(sql: str) -> Iterator[tuple[str, str]]:
     for match in _TOKENS.finditer(sql):
-        yield str(match.lastgroup), match.group()
+        yield next(kind for kind in _KINDS if match[kind] is not None), match.group()
 
 
 def _tables(sql: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The form of a query in SQL: what it computes, however it was written.
 
 Two queries of one form are the same but for the names of tables within them, the order of conditions of which all or
-any must be true, the sides of a comparison, and, where nothing hangs on it, the order and the names of their columns.
+any must be true, the sides of an equality, and, where nothing hangs on it, the order and the names of their columns.
 Where a name might mean something else as well, it stays as it is, and the form is that of fewer queries.
 """
 
@@ -23,14 +23,12 @@ _PLACES = frozenset({"query_location", "query_location_length"})
 _JUNCTIONS = frozenset({"CONJUNCTION_AND", "CONJUNCTION_OR"})
 _JUNCTION = frozenset({"class", "type", "children"})
 _ALIKE = frozenset({"COMPARE_EQUAL", "COMPARE_NOTEQUAL"})
-_MIRRORED = {
-    "COMPARE_GREATERTHAN": "COMPARE_LESSTHAN",
-    "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
-}
 _COMPUTING = frozenset({"JOIN", "SET_OPERATION_NODE", "SUBQUERY", "DISTINCT_MODIFIER"})
 _TABLES = frozenset({"BASE_TABLE", "SUBQUERY", "JOIN", "EXPRESSION_LIST"})
-# What DuckDB itself calls columns that have no name.
-_GIVEN_NAMES = re.compile(r"col\d+|key|value|unnest|element")
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+# What DuckDB itself calls columns without a name, where that is plain; and `alias`, which may stand before the names of
+# those of the result.
+_GIVEN = re.compile(r"col\d+|key|value|unnest|element|alias")
 
 
 def computes(query: CheckedQuery) -> bool:
@@ -56,7 +54,7 @@ def sql_form(query: CheckedQuery, schemas: Iterable[pa.Schema]) -> SqlForm:
     tell = _Telling(_renamed(parts, {name for schema in schemas for name in _names(schema)}))
     if not _is_free(node):
         return SqlForm(tables, hash_of(tell.part(node)))
-    mentioned = {_first(part) for part in parts}
+    mentioned = {_lower(name) for part in parts for name in part.get("column_names", ())}
     columns = tuple(hash_of(tell.part(_nameless(column, mentioned))) for column in node["select_list"])
     rest = tell.part({key: value for key, value in node.items() if key != "select_list"})
     if not _is_of_each_row(node):  # which rows there are hangs on all columns
@@ -83,10 +81,8 @@ class _Telling:
             sides = sorted(hash_of(self.part(part[side])) for side in ("left", "right"))
             return {**self._of(part, "left", "right"), "sides": sides}
         told = self._of(part)
-        if kind in _MIRRORED:
-            told |= {"type": _MIRRORED[kind], "left": told["right"], "right": told["left"]}
-        elif kind == "COLUMN_REF":
-            told["column_names"] = self._column([name.casefold() for name in part["column_names"]])
+        if kind == "COLUMN_REF":
+            told["column_names"] = self._column(part["column_names"])
         elif kind == "STAR" and "relation_name" in part:
             told["relation_name"] = self._table(part["relation_name"])
         elif _is_table(part):
@@ -97,18 +93,22 @@ class _Telling:
         return {key: self.part(value) for key, value in part.items() if key not in _PLACES | {*without}}
 
     def _column(self, names: list[str]) -> list[str]:
-        return [self._table(names[0]), *names[1:]] if len(names) > 1 else names
+        """With the case of what may be a field of a struct, whose name is a value once it is taken out."""
+        if len(names) == 1:
+            return [_lower(names[0])]
+        table, rest = self._table(names[0]), names[1:]
+        return [table, _lower(rest[0]), *rest[1:]] if _lower(names[0]) in self._renamed else [table, *rest]
 
     def _table(self, alias: str) -> str:
-        return self._renamed.get(alias.casefold(), alias)
+        return self._renamed.get(_lower(alias), alias)
 
 
 def _renamed(parts: list[Part], columns: set[str]) -> dict[str, str]:
     """Numbers for the names that tables have within the query, if they can mean nothing else anywhere in it."""
-    aliases = [part["alias"].casefold() for part in parts if _is_table(part)]
-    others = columns | {word.casefold() for part in parts for word in _words(part)}
-    unique = [alias for alias in aliases if aliases.count(alias) == 1]
-    plain = [alias for alias in unique if alias not in others and not _GIVEN_NAMES.fullmatch(alias)]
+    aliases = [_lower(part["alias"]) for part in parts if _is_table(part)]
+    others = columns | {_lower(word) for part in parts for word in _words(part)}
+    unique = [alias for alias in aliases if aliases.count(alias) == 1 and alias not in others]
+    plain = [alias for alias in unique if _PLAIN.fullmatch(alias) and not _GIVEN.fullmatch(alias)]
     # No query holds a NUL, so that none of these names stands in one.
     return {alias: f"\0{number}" for number, alias in enumerate(plain)}
 
@@ -166,14 +166,14 @@ def _is_of_each_row(node: Part) -> bool:
 
 def _nameless(column: Part, mentioned: set[str]) -> Part:
     """Without the name that it gives to a column of the result, if nothing else in the query may mean it."""
-    if str(column.get("alias", "")).casefold() in mentioned:
+    if _lower(str(column.get("alias", ""))) in mentioned:
         return column
     return {key: value for key, value in column.items() if key != "alias"}
 
 
-def _first(part: Part) -> str:
-    names = part.get("column_names") if part.get("class") == "COLUMN_REF" else None
-    return str(names[0]).casefold() if names else ""
+def _lower(name: str) -> str:
+    """As the engine folds names: ASCII letters alone."""
+    return name.encode().lower().decode()
 
 
 def _name(part: Part) -> str:
@@ -188,7 +188,7 @@ def _names(of: pa.Schema | pa.DataType) -> Iterator[str]:
     """Of its columns, and of all that is in them."""
     for i in range(0 if isinstance(of, pa.DataType) and not pa.types.is_nested(of) else _width(of)):
         field = of.field(i)
-        yield field.name.casefold()
+        yield _lower(field.name)
         yield from _names(field.type)
 
 

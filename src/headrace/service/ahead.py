@@ -32,6 +32,8 @@ _PROVEN_SHARE = 0.25
 """As `_SHARE`, of the time that was spent ahead on what they did ask for."""
 _GRACE = 8
 """Results that may go without a hit beside these shares."""
+_LONGEST_S = 300.0
+"""That one result may take, with all tries of it that users have stopped."""
 _LONGEST_WAIT = dt.timedelta(days=8)
 """For which a result of before the service was started may still be asked for."""
 _BYTES_SHARE = 4
@@ -61,6 +63,7 @@ class _Template:
         self.read: Moving | None = None
         self.asked: dict[First, None] = {}
         self.made: dict[tuple[int, ...], _Made] = {}
+        self.spent = 0.0
         self.in_vain = 0
         self.seen = 0
         self.resting_until = 0
@@ -185,6 +188,8 @@ class Ahead:
             found, self._last = self._store.registry.history.since(last)
             asks = self._last > last
             for project, ask in found:
+                if self._ending.is_set():
+                    return
                 # What nobody but a program of its own could ask is nothing to learn from.
                 with contextlib.suppress(ValueError, OverflowError):
                     self._learn_from(project, ask)
@@ -260,14 +265,24 @@ class Ahead:
                 reads.cache.results.give_up(made.entry_id)
             if template.is_given_up:
                 return 0
-        entry_id = None
+        entry_id, begun = None, time.monotonic()
+        until = begun + _LONGEST_S - template.spent
+
+        def is_enough() -> bool:
+            return self._is_wanted_elsewhere() or time.monotonic() > until
+
         try:
             with self._store.calls.one():
-                entry_id = reads.compute_ahead(
-                    prepared, lambda stop: self._watch.over(self._is_wanted_elsewhere, stop)
-                )
+                entry_id = reads.compute_ahead(prepared, lambda stop: self._watch.over(is_enough, stop))
+            template.spent = 0.0
         except Cancelled:
-            raise  # users came, and it is tried again when they have gone
+            template.spent += time.monotonic() - begun
+            if time.monotonic() <= until:
+                raise  # users came, and it is tried again when they have gone
+            template.spent = 0.0
+            template.made[values] = _Made(first.versions, None, template.seen)
+            reads.cache.results.computed(0.0, ahead=True)  # one more that nobody asks for
+            raise
         except HeadraceError:
             template.made[values] = _Made(first.versions, None, template.seen)
             raise

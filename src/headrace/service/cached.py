@@ -87,8 +87,9 @@ class CachedReads:
         if kept is None:
             reads = self._readers(None) if prepared.request.sql is None else self._sql
             return reads.parts(prepared)
-        if not self.cache.results.stays(kept):
-            return 1
+        form = prepared.form
+        if not self.cache.results.stays(kept) or (form is not None and not form.columns):
+            return 1  # the rows may have an order, which several streams would not tell
         batches: int = kept.num_record_batches
         return max(1, min(_MOST_STREAMS, self.engine.threads, batches))
 

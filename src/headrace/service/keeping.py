@@ -70,8 +70,10 @@ class Keeping:
             yield batch
 
     def add_all(self, rows: Iterator[pa.RecordBatch]) -> None:
+        """Unless it turns out on the way that it is not kept."""
         for _ in self.watched(rows):
-            pass
+            if not self._wanted:
+                return
 
     def end(self) -> str | None:
         """Have it found from now on, which takes a moment; gives its id, or None if it is not kept."""

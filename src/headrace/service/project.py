@@ -339,7 +339,7 @@ class ProjectStore:
         raise NotFound(f"there is no query {query_id!r}: only a service keeps a list of them")
 
     def list_results(self) -> list[KeptResult]:
-        return [entry.told for entry in self._results("see").entries(self._project)]
+        return [self._shown(entry.told) for entry in self._results("see").entries(self._project)]
 
     def cache_statistics(self) -> CacheStatistics:
         return self._results("see").statistics()
@@ -347,6 +347,19 @@ class ProjectStore:
     def clear_results(self) -> int:
         results = self._results("let go of")
         return results.remove(results.entries(self._project))
+
+    def _shown(self, kept: KeptResult) -> KeptResult:
+        """Without the names of groups of other projects that the caller does not see."""
+        return msgspec.structs.replace(kept, groups=tuple(map(self._shown_group, kept.groups)))
+
+    def _shown_group(self, ref: str) -> str:
+        project, dot, name = ref.rpartition(".")
+        try:
+            if dot and self._user is not None:
+                self._reader_of(project).reference(name)
+        except HeadraceError:
+            return _NOT_TOLD
+        return ref
 
     def _results(self, what: str) -> Results:
         self.definitions.require("admin", f"{what} what is kept of reads")
