@@ -72,7 +72,8 @@ class Training:
     """Training data: what was known of each row, in two groups."""
 
     def ask(self, store: hr.FeatureStore, *, new: bool) -> pa.Table:
-        end = _AFTER_ALL + dt.timedelta(milliseconds=_now()) if new else None
+        # A result of an earlier end answers none of a later one.
+        end = _AFTER_ALL + dt.timedelta(days=1, milliseconds=_now()) if new else _AFTER_ALL
         return store.get_feature_view(VIEW).training_data(end=end).to_arrow()
 
 
