@@ -17,7 +17,7 @@ PUBLIC: dict[str, set[str]] = {
     },
     "FeatureGroup": {
         "name", "version", "schema", "primary_key", "event_time", "event_time_unit", "created_time", "ttl", "min_age", "tie_breaker",
-        "partition_by", "change_feed", "location", "format", "tags", "description", "insert", "delete", "read", "select",
+        "partition_by", "change_feed", "location", "freshness", "format", "tags", "description", "insert", "delete", "read", "select",
         "filter", "with_columns", "join", "as_of", "detail", "history", "statistics", "add_features", "restore", "changes", "compact", "vacuum", "set_tags",
     },
     "FeatureView": {

@@ -78,6 +78,15 @@ def test_what_saves_least_for_its_bytes_makes_room(results: Results) -> None:
     assert read(results, "a19") is not None
 
 
+def test_less_room_than_before_is_kept_to_from_the_start(results: Results, folder: Path) -> None:
+    for number in range(8):
+        keep(results, str(number), seconds=number + 1)
+    results.close()
+    smaller = Results(folder, BUDGET // 4)
+    assert 0 < sum(path.stat().st_size for path in folder.glob("*.arrow")) <= BUDGET // 4
+    assert read(smaller, "7") == [*range(2 * ROWS)]
+
+
 def test_what_nobody_asks_for_any_more_goes_in_the_end(results: Results) -> None:
     keep(results, "dear", seconds=20)
     for number in range(600):
@@ -108,10 +117,11 @@ def test_a_promised_one_stays_readable(results: Results, folder: Path) -> None:
     assert results.promise(entry) is not None
     assert results.remove(results.entries()) == 1
     assert [*folder.glob("*.arrow")] == []
-    promised = results.promised(entry.id)
+    promised = results.promised(entry.id, asked("a"))
     assert promised is not None
     assert promised.read_all()["c0"].to_pylist() == [*range(2 * ROWS)]
-    assert results.promised("nothing") is None
+    assert results.promised(entry.id, asked("b")) is None
+    assert results.promised("nothing", asked("a")) is None
 
 
 @pytest.mark.parametrize("damage", ["bit", "shorter", "gone", "another"])
@@ -148,6 +158,19 @@ def test_what_two_processes_compute_at_once_is_kept_once(folder: Path) -> None:
     assert keep(other, "a") is None
     assert read(one, "a") == read(other, "a") == [*range(2 * ROWS)]
     assert len([*folder.glob("*.arrow")]) == one.statistics().results == 1
+
+
+@pytest.mark.parametrize("text", ["[", "5", "[5]", "null", ""])
+def test_a_row_of_the_index_that_is_damaged_is_removed(results: Results, folder: Path, text: str) -> None:
+    keep(results, "a")
+    keep(results, "b")
+    with sqlite3.connect(folder / "index.db") as index:
+        index.execute("UPDATE entries SET columns = ? WHERE key = ?", [text, asked("a").key])
+    assert read(results, "a") is None
+    assert [entry.key for entry in results.entries()] == [asked("b").key]
+    assert results.statistics().damaged == 1
+    assert keep(results, "a") is not None
+    assert read(results, "a") == read(results, "b") == [*range(2 * ROWS)]
 
 
 def test_an_index_of_another_version_is_made_anew(folder: Path) -> None:

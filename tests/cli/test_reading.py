@@ -102,6 +102,7 @@ def test_programs_read_json(service: str, command: Command) -> None:
         "event_time_unit": None,
         "created_time": None,
         "ttl": "2h",
+        "freshness": None,
         "min_age": None,
         "tie_breaker": None,
         "partition_by": [],

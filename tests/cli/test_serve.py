@@ -99,6 +99,15 @@ def test_tls_needs_a_certificate(tmp_path: Path) -> None:
     assert ran.error["hint"] == "give --tls-cert and --tls-key"
 
 
+@pytest.mark.parametrize(
+    "options", [["--cache", "20"], ["--cache", "0"], ["--cache", "much"], ["--no-predict"]]
+)
+def test_a_cache_of_hardly_anything_is_refused(tmp_path: Path, options: list[str]) -> None:
+    ran = headrace("serve", "--root", tmp_path / "lake", "--listen", "grpc://127.0.0.1:0", *options, "--json")
+    assert (ran.code, ran.error["code"]) == (2, "INVALID_ARGUMENT")
+    assert not (tmp_path / "lake" / ".headrace" / "results").exists()
+
+
 def make_certificate(folder: Path) -> None:
     """A self-signed certificate for this machine, under the names that --pems-dir expects."""
     secret = ec.generate_private_key(ec.SECP256R1())

@@ -103,6 +103,18 @@ def test_the_third_of_daily_tables_is_there_before_it_is_asked_for(scene: Scene)
     assert scene.step() == 0
 
 
+def test_tables_that_are_there_already_are_each_computed_once(scene: Scene) -> None:
+    for day in range(1, 9):
+        scene.table(f"sales2026080{day}", day)
+    for day in range(1, 9):
+        assert scene.ask(f"sales2026080{day}") == expected(day)
+        scene.days_pass()
+        scene.step()
+    found = scene.cache.results.statistics()
+    assert (found.misses, found.hits_ahead) == (2, 6)
+    assert (found.results_ahead, found.wasted_bytes) == (6, 0)
+
+
 def test_so_is_the_third_in_sql(scene: Scene) -> None:
     def ask(day: int) -> list[dict[str, object]]:
         name = f"sales2026080{day}"

@@ -341,6 +341,28 @@ def test_rights_come_first(serve) -> None:
         service._store.project("default", "anna").list_results()
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_column_that_was_taken_away_is_not_given_in_sql(serve, cached: bool) -> None:
+    service = serve() if cached else serve(None)
+    with hr.connect(service.listening[0]) as store:
+        fill(store)
+        store.grants.add("dora", "reader", group="orders")
+        store.grants.add("dora", "reader", group="seen")
+        query = "SELECT o.id, s.text FROM orders o JOIN seen s ON o.who = s.who"
+        asked = store.sql(query)._prepared.request
+        if cached:
+            store.sql(query).to_arrow()
+            settled(store, 1)
+        asked = msgspec.structs.replace(asked, now=None, tables={})
+        prepared = service._store.project("default", "dora").prepare(asked)
+        assert (prepared.kept is not None) == cached
+        store.grants.add("dora", "reader", group="seen", columns=["value"])
+        with pytest.raises(hr.SqlRejected, match="text"):
+            service._store.project("default", "dora").run(prepared, None).table()
+        with pytest.raises(hr.SqlRejected, match="text"):
+            service._store.project("default", "dora").prepare(asked)
+
+
 def test_a_table_made_again_under_its_name_is_another(store) -> None:
     joined(store).read().to_arrow()
     settled(store, 1)
@@ -357,7 +379,7 @@ def test_explain_tells(store) -> None:
     settled(store, 1)
     last = joined(store).explain().splitlines()[-1]
     assert last.startswith("kept since 20")
-    assert "given 0 times" in last
+    assert "given 0 times so far" in last
     alone = store.get_feature_group("seen").select("value")
     assert alone.explain().splitlines()[-1] == "not kept: it joins nothing"
 

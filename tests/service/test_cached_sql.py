@@ -12,9 +12,9 @@ from adbc_driver_flightsql import dbapi
 
 import headrace as hr
 from headrace.client import remote
-from headrace.config import store_config
 from headrace.model.request import ReadRequest
 from headrace.wiring import Service
+from service.kept import keeping_service
 from service.test_cached import orders, seen
 
 JOIN = "SELECT o.id, sum(s.value) AS total FROM orders o JOIN seen s ON o.who = s.who GROUP BY o.id"
@@ -23,12 +23,8 @@ SMALL = 120
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    root = tmp_path_factory.mktemp("sql") / "lake"
-    made = Service(store_config(str(root)), ["grpc://127.0.0.1:0"], cache_bytes=50_000_000)
-    assert made._store.cache is not None
-    made._store.cache.least_seconds = 0
-    yield made
-    made.stop()
+    with keeping_service(tmp_path_factory.mktemp("sql") / "lake") as made:
+        yield made
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 
+from headrace.cache.period import Period
 from headrace.model.kept_result import KeptResult
 from headrace.planning.canonical import Canonical, Test
 
@@ -25,6 +26,7 @@ class Entry:
         ahead: it was computed before anybody asked.
         made: seconds since 1970.
         hits: how often it was given instead of being computed.
+        until: when it ceases to be given; None where its tables tell that.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Entry:
     ahead: bool
     made: float
     hits: int = 0
+    until: Period | None = None
 
     @property
     def told(self) -> KeptResult:
@@ -49,6 +52,10 @@ class Entry:
         return KeptResult(
             self.id, self.groups, self.rows, self.size_bytes, self.seconds, self.ahead, made, self.hits
         )
+
+    def answers(self, asked: Canonical) -> bool:
+        """Whether its rows are those of a plan, as they are."""
+        return self.left_to_test(asked) == ()
 
     def left_to_test(self, asked: Canonical) -> tuple[Test, ...] | None:
         """What its rows must still be tested for to be those of a plan; None if it cannot give them."""

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from headrace.cache.entry import Entry
+from headrace.cache.period import Period
 
 _WAIT_S = 5.0
 _LOOKED_THROUGH = 100
@@ -31,21 +34,23 @@ _COUNTED = (
     "wasted_seconds",
     "damaged",
 )
-_FORM = 1
+_FORM = 2
 """Of the tables below: a number more with each change."""
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS entries (
   id TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, family TEXT NOT NULL, tests TEXT NOT NULL, columns TEXT NOT NULL,
   project TEXT NOT NULL, groups TEXT NOT NULL, row_count INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
   crc32 INTEGER NOT NULL, seconds REAL NOT NULL, ahead INTEGER NOT NULL, made REAL NOT NULL, hits INTEGER NOT NULL,
-  worth REAL NOT NULL
+  worth REAL NOT NULL, boot TEXT, ends REAL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS by_family ON entries (family);
 CREATE INDEX IF NOT EXISTS by_worth ON entries (worth, made);
 CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value REAL NOT NULL) STRICT;
 PRAGMA user_version = {_FORM};
 """
-_COLUMNS = "id, key, family, tests, columns, project, groups, row_count, size_bytes, crc32, seconds, ahead, made, hits"
+_COLUMNS = """
+id, key, family, tests, columns, project, groups, row_count, size_bytes, crc32, seconds, ahead, made, hits, boot, ends
+"""
 _FLOOR = "floor"
 """What the last result was worth that made room for others: what comes or is used now is worth more than that."""
 
@@ -76,7 +81,7 @@ class Index:
         """The ones worth most."""
         query = f"SELECT {_COLUMNS} FROM entries WHERE family = ? ORDER BY worth DESC LIMIT {_LOOKED_THROUGH}"
         with self._lock:
-            return [_entry(row) for row in self._database.execute(query, [family])]
+            return self._entries(self._database.execute(query, [family]))
 
     def entry(self, entry_id: str) -> Entry | None:
         return self._one("id", entry_id)
@@ -84,8 +89,8 @@ class Index:
     def entries(self) -> list[Entry]:
         """The ones worth most first."""
         with self._lock:
-            found = self._database.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY worth DESC, id")
-            return [_entry(row) for row in found]
+            query = f"SELECT {_COLUMNS} FROM entries ORDER BY worth DESC, id"
+            return self._entries(self._database.execute(query))
 
     def add(self, entry: Entry, budget: int) -> list[str]:
         """Add a result where there is room, or can be made by letting go of others; gives the ids of these.
@@ -109,6 +114,7 @@ class Index:
                 entry.size_bytes,
             ]
             told += [entry.crc32, entry.seconds, int(entry.ahead), entry.made, entry.hits, worth]
+            told += [None, None] if entry.until is None else [*entry.until]
             database.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(told))})", told)
             return self._make_room(budget)
 
@@ -169,6 +175,17 @@ class Index:
         with self._changing() as database:
             return [i for i in ids if database.execute("DELETE FROM entries WHERE id = ?", [i]).rowcount]
 
+    def expire(self, boot: str, seconds: float) -> list[str]:
+        """Remove what was good until now, so many seconds after a start of the machine; gives the ids."""
+        with self._changing() as database:
+            query = "DELETE FROM entries WHERE boot <> ? OR ends <= ? RETURNING id"
+            return [row[0] for row in database.execute(query, [boot, seconds])]
+
+    def make_room(self, budget: int) -> list[str]:
+        """Let go of what is worth least until the rest takes no more; gives the ids."""
+        with self._changing():
+            return self._make_room(budget)
+
     def close(self) -> None:
         with self._lock:
             self._database.close()
@@ -195,10 +212,19 @@ class Index:
 
     def _one(self, column: str, value: str) -> Entry | None:
         with self._lock:
-            row = self._database.execute(
-                f"SELECT {_COLUMNS} FROM entries WHERE {column} = ?", [value]
-            ).fetchone()
-        return None if row is None else _entry(row)
+            query = f"SELECT {_COLUMNS} FROM entries WHERE {column} = ?"
+            return next(iter(self._entries(self._database.execute(query, [value]))), None)
+
+    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> list[Entry]:
+        """Those of some rows. One that is not as it was written is removed, and its file swept at the next start."""
+        found = []
+        for row in list(rows):
+            try:
+                found.append(_entry(row))
+            except (ValueError, TypeError):
+                self._database.execute("DELETE FROM entries WHERE id = ?", [row[0]])
+                self._add(damaged=1)
+        return found
 
     def _count(self, name: str) -> float:
         row = self._database.execute("SELECT value FROM counts WHERE name = ?", [name]).fetchone()
@@ -231,10 +257,12 @@ def _worth(entry: Entry) -> float:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
+    """Raises ValueError or TypeError for a row that no service has written."""
     entry_id, key, family, tests, columns, project, groups, rows, size, crc32, seconds, ahead, made, hits = (
-        row
+        row[:-2]
     )
-    lists = [tuple(json.loads(told)) for told in (tests, columns, groups)]
+    boot, ends = row[-2:]
+    lists = [msgspec.json.decode(told, type=tuple[str, ...]) for told in (tests, columns, groups)]
     return Entry(
         entry_id,
         key,
@@ -250,4 +278,5 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         bool(ahead),
         made,
         hits,
+        None if boot is None else Period(boot, ends),
     )

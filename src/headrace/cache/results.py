@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from headrace.cache.entry import Entry
 from headrace.cache.index import Index
+from headrace.cache.period import Period, boot, seconds
 from headrace.engine.kept import Kept
 from headrace.model.kept_result import CacheStatistics
 from headrace.model.stored_file import FILE_MARK, StoredFile
@@ -48,6 +49,13 @@ class Found(NamedTuple):
     left: tuple[Test, ...]
 
 
+class _Held(NamedTuple):
+    """A result that stays readable when it makes room."""
+
+    entry: Entry
+    rows: pa.ipc.RecordBatchFileReader
+
+
 class Results:
     """Kept results.
 
@@ -64,12 +72,16 @@ class Results:
         self.folder = folder
         self.budget_bytes = budget_bytes
         self._checked: Kept[bool] = Kept(_CHECKED)
-        self._held: Kept[pa.ipc.RecordBatchFileReader] = Kept(budget_bytes // _HELD_SHARE)
+        self._held: Kept[_Held] = Kept(budget_bytes // _HELD_SHARE)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._drafts: weakref.WeakSet[Draft] = weakref.WeakSet()
         self._index = self._opened()
         self._sweep()
+        self._expire()
+        with _failing():  # it may have been more before
+            for entry_id in self._index.make_room(self._lasting_bytes):
+                self._unlink(entry_id)
 
     def find(self, asked: Canonical) -> Found | None:
         """The smallest result that answers a plan, one of exactly its rows before all others."""
@@ -85,21 +97,21 @@ class Results:
             return min(found, key=lambda f: (len(f.left), f.entry.size_bytes), default=None)
         return None
 
-    def promised(self, entry_id: str) -> pa.ipc.RecordBatchFileReader | None:
-        """The rows of a result that somebody was told of; None if they are gone."""
+    def promised(self, entry_id: str, asked: Canonical) -> pa.ipc.RecordBatchFileReader | None:
+        """The rows of a result that somebody was told of; None if they are gone, or not those of the plan any more."""
         held = self._held.get(entry_id)
         if held is not None:
-            return held
+            return held.rows if held.entry.answers(asked) else None
         with _failing():
             entry = self._index.entry(entry_id)
-            return None if entry is None else self.promise(entry)
+            return None if entry is None or not entry.answers(asked) else self.promise(entry)
         return None
 
     def promise(self, entry: Entry) -> pa.ipc.RecordBatchFileReader | None:
         """As `opened`, and kept in reach for a while, even if it has to make room."""
         rows = self.opened(entry)
         if rows is not None and entry.size_bytes <= self.budget_bytes // _HELD_SHARE:
-            self._held.put(entry.id, rows, entry.size_bytes)
+            self._held.put(entry.id, _Held(entry, rows), entry.size_bytes)
         return rows
 
     def stays(self, rows: pa.ipc.RecordBatchFileReader) -> bool:
@@ -200,11 +212,13 @@ class Results:
 
     def entries(self, project: str | None = None) -> list[Entry]:
         """Those of a project, or of all; the ones worth most first."""
+        self._expire()
         with _failing():
             return [e for e in self._index.entries() if project in (None, e.project)]
         return []
 
     def statistics(self) -> CacheStatistics:
+        self._expire()
         with _failing():
             return CacheStatistics(*self._index.held(), self.budget_bytes, **self._index.counts())
         return CacheStatistics(0, 0, self.budget_bytes)
@@ -225,10 +239,21 @@ class Results:
     def _add(self, entry: Entry) -> bool:
         """Whether it is kept."""
         self._checked.put(entry.id, True)
-        gone = self._index.add(entry, self.budget_bytes - self.budget_bytes // _HELD_SHARE)
+        self._expire()
+        gone = self._index.add(entry, self._lasting_bytes)
         for entry_id in gone:
             self._unlink(entry_id)
         return entry.id not in gone
+
+    def _expire(self) -> None:
+        """Let go of what is not given any more."""
+        with _failing():
+            for entry_id in self._index.expire(boot(), seconds()):
+                self._unlink(entry_id)
+
+    @property
+    def _lasting_bytes(self) -> int:
+        return self.budget_bytes - self.budget_bytes // _HELD_SHARE
 
     def _path(self, entry: Entry) -> Path:
         return self.folder / f"{entry.id}{_KEPT}"
@@ -301,7 +326,15 @@ class Draft:
             return self._results.is_room_for_drafts()
         return False
 
-    def keep(self, project: str, groups: tuple[str, ...], seconds: float, *, ahead: bool) -> Entry | None:
+    def keep(
+        self,
+        project: str,
+        groups: tuple[str, ...],
+        seconds: float,
+        *,
+        ahead: bool,
+        until: Period | None = None,
+    ) -> Entry | None:
         """Have it found from now on; None if that failed. Ends the draft."""
         try:
             with _failing():
@@ -324,6 +357,7 @@ class Draft:
                     seconds,
                     ahead,
                     time.time(),
+                    until=until,
                 )
                 is_new = self._results._add(entry)
                 os.close(self._lock)

@@ -56,9 +56,11 @@ def stats(target: Target) -> None:
             ],
             ["hits", f"{found.hits:,}, {share}"],
             ["hits of what was computed ahead", f"{found.hits_ahead:,}"],
-            ["misses", f"{found.misses:,}"],
+            ["misses", f"{found.misses:,}, computed in {found.seconds_computed:,.3g} s"],
             ["computing saved", f"{found.seconds_saved:,.3g} s"],
             ["made room", f"{found.evicted:,}"],
+            ["computed ahead", f"{found.results_ahead:,} results in {found.seconds_ahead:,.3g} s"],
+            ["asked for since", f"{found.results_proven:,}, of {found.seconds_proven:,.3g} s"],
             ["computed ahead in vain", f"{bytes_text(found.wasted_bytes)}, {found.wasted_seconds:,.3g} s"],
             ["damaged", f"{found.damaged:,}"],
         ],
@@ -74,4 +76,4 @@ def clear(target: Target) -> None:
     if target.json:
         print_json({"cleared": number})
     else:
-        print_text(f"{number} results are gone")
+        print_text("1 result is gone" if number == 1 else f"{number} results are gone")

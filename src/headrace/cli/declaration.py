@@ -89,6 +89,12 @@ def create_external(
         str | None, typer.Option(help="Such as public.planes, spelt as the database has it.")
     ] = None,
     query: Annotated[str | None, typer.Option(help="In the database's own SQL, in place of a table.")] = None,
+    freshness: Annotated[
+        str | None,
+        typer.Option(
+            help="Age up to which a service's cache may give its rows again: 90s, 10m, 6h. Without it, none."
+        ),
+    ] = None,
     event_time: EventTime = None,
     created_time: CreatedTime = None,
     ttl: Ttl = None,
@@ -107,6 +113,7 @@ def create_external(
             uri=uri if target.remote else _from_here(uri),
             table=table,
             query=query,
+            freshness=freshness,
             version=version,
             primary_key=columns_in(primary_key),
             event_time=event_time,

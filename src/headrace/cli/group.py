@@ -52,6 +52,7 @@ def group_told(group: FeatureGroup, schema: pa.Schema | None) -> dict[str, Any]:
         "tags": group.tags,
         "format": group.format,
         "location": group.location,
+        "freshness": _age(group.freshness),
         "adopted": is_adopted(group),
         "columns": [{"name": f.name, "type": str(f.type)} for f in schema or ()],
     }

@@ -96,12 +96,10 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
     out().print(grid)
 
 
-def print_table(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Container[str] = ()
-) -> list[str]:
+def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Container[str] = ()) -> None:
     """Rows as a table.
 
-    On a terminal that is too narrow, columns are left out from the right; their names are returned.
+    On a terminal that is too narrow, columns are left out from the right, and it is said which.
 
     Args:
         right: columns that hold numbers as texts; those that hold numbers are found.
@@ -117,7 +115,8 @@ def print_table(
     for row in cells:
         table.add_row(*row[:shown])
     console.print(table)
-    return list(names[shown:])
+    if names[shown:]:
+        err().print(f"columns left out: {', '.join(names[shown:])}; a wider terminal, or --json, shows them")
 
 
 def _fitting(names: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> int:

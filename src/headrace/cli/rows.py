@@ -39,11 +39,7 @@ def print_rows(result: Result, json: bool, most: int | None = None) -> None:
         return
     table = (result if most is None else result.head(most + 1)).to_arrow()
     shown = table if most is None else table.slice(0, most)
-    left_out = print_table(
-        table.column_names, list(zip(*(c.to_pylist() for c in shown.columns), strict=True))
-    )
-    if left_out:
-        err().print(f"columns left out: {', '.join(left_out)}; a wider terminal, or --json, shows them")
+    print_table(table.column_names, list(zip(*(c.to_pylist() for c in shown.columns), strict=True)))
     if shown.num_rows < table.num_rows:
         err().print(f"the first {most} rows: --limit, --output or --json gives more")
 

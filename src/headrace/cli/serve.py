@@ -16,6 +16,7 @@ from headrace.cli.log_lines import LogFormat, log_on_stderr
 from headrace.cli.report import print_json, print_text
 from headrace.cli.target import Json, Option, ServerName, Verify, certificates, storage_options
 from headrace.config import store_config
+from headrace.errors import InvalidArgument
 from headrace.service.issuer import USUAL_ALGORITHMS, Issuer
 from headrace.tls import TLS
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.wiring import Service
 
 _RENEWING = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
+_LEAST_CACHE = 100_000
 _GRACE_SECONDS = 3.0
 """In which calls whose queries were stopped must tell it to their callers."""
 _OPEN = "(open: nobody is asked who they are, and every program of this machine may do everything)"
@@ -187,7 +189,7 @@ def serve(
         token_listen or (),
         limits=limits,
         audit_log=audit_log,
-        cache_bytes=None if cache is None else parse_size(cache),
+        cache_bytes=_cache_bytes(cache, predict),
         predicts=predict,
         http=http,
     )
@@ -207,6 +209,22 @@ def serve(
         service.renew()
     threading.Thread(target=_end_at_once, args=(signals,), daemon=True).start()
     _stop(service, drain_seconds)
+
+
+def _cache_bytes(cache: str | None, predict: bool) -> int | None:
+    """Raises InvalidArgument."""
+    from headrace.service.limits import parse_size
+
+    if cache is None:
+        if not predict:
+            raise InvalidArgument("--no-predict is refused", hint="without --cache nothing is computed ahead")
+        return None
+    size = parse_size(cache)
+    if size < _LEAST_CACHE:
+        raise InvalidArgument(
+            f"--cache {cache} is less than 100 KB", hint='write "20GB"; without --cache, nothing is kept'
+        )
+    return size
 
 
 def _issuer(

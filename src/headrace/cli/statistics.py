@@ -9,7 +9,7 @@ import typer
 
 from headrace.cli.group import Name, group_named
 from headrace.cli.option import columns_in
-from headrace.cli.report import err, print_table, print_text
+from headrace.cli.report import print_table, print_text
 from headrace.cli.rows import print_rows
 from headrace.cli.target import Target, on_store
 from headrace.errors import InvalidArgument, MissingDependency
@@ -54,9 +54,7 @@ def stats(
             return
     print_text(title)
     cells = [[_cell(row, figure) for figure in _FIGURES] for row in rows]
-    left_out = print_table(_FIGURES, cells, right=set(_FIGURES) - _LEFT)
-    if left_out:
-        err().print(f"columns left out: {', '.join(left_out)}; a wider terminal, or --json, shows them")
+    print_table(_FIGURES, cells, right=set(_FIGURES) - _LEFT)
     if plot is not None:
         print_text(f"{plot}: {drawn} histograms")
 

@@ -57,6 +57,13 @@ class GroupHandle:
         return None if micros is None or micros == UNLIMITED else timedelta(microseconds=micros)
 
     @property
+    def freshness(self) -> timedelta | None:
+        """Of a group in another database: the age up to which its rows may be given again; None is not at all."""
+        external = self._group.definition.external
+        micros = None if external is None else external.freshness
+        return None if micros is None else timedelta(microseconds=micros)
+
+    @property
     def min_age(self) -> timedelta | None:
         """The age below which a row is not yet used, if one was declared."""
         micros = self._group.definition.min_age

@@ -36,7 +36,7 @@ from headrace.client.tokens import Tokens
 from headrace.errors import AlreadyExists, InvalidArgument, NotFound
 from headrace.model.choice import DriverName, EventTimeUnit, GroupFormat
 from headrace.model.definition import write_schema
-from headrace.model.duration import Duration
+from headrace.model.duration import Duration, parse_duration
 from headrace.model.external import ExternalSource, check_source
 from headrace.model.name import check_name, check_tags
 from headrace.model.parameters import to_parameters
@@ -222,6 +222,7 @@ class FeatureStore:
         uri: str,
         table: str | None = None,
         query: str | None = None,
+        freshness: Duration | None = None,
         primary_key: Sequence[str],
         event_time: str | None = None,
         created_time: str | None = None,
@@ -244,6 +245,7 @@ class FeatureStore:
                 "file:/path" of a file that holds it. For SQLite the path of the database itself.
             table: such as "public.planes", spelt as the database has it.
             query: in the database's own SQL. Everybody who sees the group sees it.
+            freshness: the age up to which a service with a cache may give rows that it read before; without it, none.
 
         Raises:
             NotFound: there is no such table, variable or file. Unauthenticated, PermissionDenied: the database refuses.
@@ -265,7 +267,8 @@ class FeatureStore:
             description=description,
             tags=tags,
         )
-        source = ExternalSource(driver=driver, uri=uri, table=table, query=query)
+        fresh = None if freshness is None else parse_duration("freshness", freshness)
+        source = ExternalSource(driver=driver, uri=uri, table=table, query=query, freshness=fresh)
         check_source(source)
         definition = msgspec.structs.replace(definition, format="external", external=source)
         group = FeatureGroup(self._backend, self._backend.register_group(definition))

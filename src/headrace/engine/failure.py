@@ -42,6 +42,8 @@ _MORE = (
 
 _OF_USERS: tuple[tuple[type[duckdb.Error], type[HeadraceError], str], ...] = (
     (duckdb.InvalidInputException, SqlRejected, "the query cannot be run: {}"),
+    # It was bound when it was prepared: of a table there are other columns now, or the caller may see fewer.
+    (duckdb.BinderException, SqlRejected, "the query cannot be run any more: {}"),
 )
 
 

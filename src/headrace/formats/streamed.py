@@ -27,6 +27,13 @@ class Batches(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class StreamedSnapshot(Snapshot):
+    """
+    Args:
+        origin: tells apart what one reference has led to.
+    """
+
+    origin: str = ""
+
     @abstractmethod
     def batches(self, columns: Sequence[str], conditions: Iterable[Condition], files: pa.Table) -> Batches:
         """The rows of `files`, with these columns; at least those for which all conditions are true."""

@@ -22,12 +22,14 @@ class ExternalSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         uri: where the database's URI is found: `env:NAME` or `file:/path`. The URI itself is nowhere kept.
         table: with its schema before it, if that is needed: `public.planes`.
         query: in the database's own SQL.
+        freshness: for how long a result with its rows may be given again, in microseconds; None is for not at all.
     """
 
     driver: DriverName
     uri: str
     table: str | None = None
     query: str | None = None
+    freshness: int | None = None
 
     @property
     def shown(self) -> str:
@@ -55,6 +57,10 @@ def check_source(source: ExternalSource) -> None:
             "uri= does not name where the database's URI is found",
             hint="put the URI into an environment variable where the query runs, and give uri='env:NAME'; or into "
             "a file there, and give uri='file:/path/to/it', an absolute path; of SQLite, that of the database itself",
+        )
+    if source.freshness is not None and source.freshness <= 0:
+        raise InvalidArgument(
+            "freshness= of zero is refused", hint="leave it out: then nothing is given again"
         )
     if (source.table is None) == (source.query is None):
         raise InvalidArgument("an external feature group is of a table or of a query: give one of them")

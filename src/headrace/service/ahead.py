@@ -47,12 +47,12 @@ class _Made(NamedTuple):
     Args:
         versions: of the tables.
         entry_id: None where it was not worth keeping.
-        seen: first asks of the template before.
+        last: the number of the template's first ask that it is for at the latest.
     """
 
     versions: tuple[int, ...]
     entry_id: str | None
-    seen: int
+    last: int
 
 
 class _Template:
@@ -101,7 +101,7 @@ class _Template:
     def outlived(self) -> Iterator[str | None]:
         """Ids of what was computed for an ask that was to come before one that came."""
         for values, made in list(self.made.items()):
-            if self.is_replaced or self.seen > made.seen + 1:
+            if self.is_replaced or self.seen > made.last:
                 self.in_vain_once_more(values)
                 yield made.entry_id
 
@@ -220,13 +220,13 @@ class Ahead:
         if is_day_off(asked, self._now()):
             return 0
         made = 0
-        for values in foreseen(asked, template.read.holes, self._now()):
+        for steps, values in enumerate(foreseen(asked, template.read.holes, self._now()), 1):
             if self._is_wanted_elsewhere() or not cache.results.has_room_ahead(
                 _SHARE, _PROVEN_SHARE, _GRACE, _BYTES_SHARE
             ):
                 break
             with contextlib.suppress(HeadraceError, OverflowError, ValueError, IndexError):
-                made += self._compute(template, asked, values)
+                made += self._compute(template, asked, values, template.seen + steps)
         return made
 
     def _asked_before(self, template: _Template) -> list[First]:
@@ -246,7 +246,9 @@ class Ahead:
                 return [*other.asked, *asked]
         return asked
 
-    def _compute(self, template: _Template, asked: Sequence[First], values: tuple[int, ...]) -> int:
+    def _compute(
+        self, template: _Template, asked: Sequence[First], values: tuple[int, ...], last: int
+    ) -> int:
         """Have the read with these values kept, if its tables are there and as far as they usually are."""
         reads = self._store.project(template.project).cached
         assert reads is not None
@@ -280,11 +282,11 @@ class Ahead:
             if time.monotonic() <= until:
                 raise  # users came, and it is tried again when they have gone
             template.spent = 0.0
-            template.made[values] = _Made(first.versions, None, template.seen)
+            template.made[values] = _Made(first.versions, None, last)
             reads.cache.results.computed(0.0, ahead=True)  # one more that nobody asks for
             raise
         except HeadraceError:
-            template.made[values] = _Made(first.versions, None, template.seen)
+            template.made[values] = _Made(first.versions, None, last)
             raise
-        template.made[values] = _Made(first.versions, entry_id, template.seen)
+        template.made[values] = _Made(first.versions, entry_id, last)
         return int(entry_id is not None)

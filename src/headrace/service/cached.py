@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 import msgspec
 import pyarrow as pa
 
+from headrace.cache.period import Period
 from headrace.cache.results import Found
 from headrace.engine.failure import translated
 from headrace.errors import Cancelled, Conflict, HeadraceError
@@ -65,7 +66,8 @@ class CachedReads:
     def prepared(self, request: ReadRequest, prepared: Prepared) -> Prepared:
         """A pinned read, with where its rows are kept. `request` is what it was made of."""
         asked = self._canonical(prepared)
-        if asked is not None and request.now is None and self.cache.asked is not None:
+        until = None if asked is None else self._until(prepared)
+        if asked is not None and until is None and request.now is None and self.cache.asked is not None:
             self.cache.asked.note(self.project, request, prepared)
         found = None if asked is None else self.cache.results.find(asked)
         if asked is None or found is None or found.left or asked.limit is not None:
@@ -74,22 +76,26 @@ class CachedReads:
         if self.cache.results.promise(entry) is None:
             return prepared
         self.cache.results.hit(entry)
+        # What is mapped, its holder may read for ever: what ceases to be given is sent.
+        mapped = (self.cache.results.file(entry),) if until is None else ()
         return msgspec.structs.replace(
-            prepared,
-            kept=entry.id,
-            mapped=(self.cache.results.file(entry),),
-            mapped_columns=_columns(found, asked),
+            prepared, kept=entry.id, mapped=mapped, mapped_columns=_columns(found, asked)
         )
 
     def parts(self, prepared: Prepared) -> int:
         """Into how many streams the read can be split."""
-        kept = None if prepared.kept is None else self.cache.results.promised(prepared.kept)
+        asked = None if prepared.kept is None else self._canonical(prepared)
+        kept = None
+        if prepared.kept is not None and asked is not None:
+            kept = self.cache.results.promised(prepared.kept, asked)
         if kept is None:
             reads = self._readers(None) if prepared.request.sql is None else self._sql
             return reads.parts(prepared)
         form = prepared.form
         if not self.cache.results.stays(kept) or (form is not None and not form.columns):
             return 1  # the rows may have an order, which several streams would not tell
+        if self._until(prepared) is not None:
+            return 1  # it is computed anew if that passes meanwhile, which several streams cannot be
         batches: int = kept.num_record_batches
         return max(1, min(_MOST_STREAMS, self.engine.threads, batches))
 
@@ -98,7 +104,7 @@ class CachedReads:
             self._readers(None).check_there(prepared.request)
         asked = self._canonical(prepared)
         if prepared.kept is not None and asked is not None:
-            kept = self.cache.results.promised(prepared.kept)
+            kept = self.cache.results.promised(prepared.kept, asked)
             if kept is not None and 0 <= part < parts <= _MOST_STREAMS:
                 schema = read_schema(prepared.schema_ipc)
                 return KeptRows(kept, prepared.mapped_columns, schema, (part, parts), self.calls)
@@ -148,7 +154,8 @@ class CachedReads:
     def keeping(self, asked: Canonical, prepared: Prepared, *, ahead: bool = False) -> Keeping:
         query, schema = prepared.request.query, read_schema(prepared.schema_ipc)
         groups = list(prepared.snapshots) if query is None else groups_of(query)
-        return Keeping(self.cache, asked, schema, self.project, groups, ahead=ahead)
+        until = self._until(prepared)
+        return Keeping(self.cache, asked, schema, self.project, groups, ahead=ahead, until=until)
 
     def told(self, prepared: Prepared) -> str:
         """What the cache does for a pinned read, for people."""
@@ -161,8 +168,11 @@ class CachedReads:
         entry = found.entry
         made = dt.datetime.fromtimestamp(entry.made, dt.UTC).isoformat(timespec="seconds")
         how = "computed ahead" if entry.ahead else "computed"
-        part = "" if not found.left else f", of whose rows {len(found.left)} conditions more choose"
-        return f"kept since {made}, {how} in {entry.seconds:.3g} s, given {entry.hits} times{part}"
+        times = "once" if entry.hits == 1 else f"{entry.hits} times"
+        part = (
+            "" if not found.left else "; it has more rows, and those that are asked for are chosen from them"
+        )
+        return f"kept since {made}, {how} in {entry.seconds:.3g} s, given {times} so far{part}"
 
     def _canonical(self, prepared: Prepared) -> Canonical | None:
         """What the result of a pinned read is kept under; None if it is not.
@@ -181,6 +191,13 @@ class CachedReads:
         places = form.columns or map(str, range(len(schema)))
         columns = tuple(hash_of([p, str(f.type)]) for p, f in zip(places, schema, strict=True))
         return Canonical(hash_of([form.family, sorted(contents)]), (), columns, prepared.request.limit)
+
+    def _until(self, prepared: Prepared) -> Period | None:
+        """When a result that is kept now ceases to be given."""
+        if prepared.request.sql is None:
+            return self._readers(None).until(prepared.request)
+        ends = [reader.until(read) for _, reader, read in self._tables(prepared)]
+        return min((end for end in ends if end is not None), key=lambda end: end.ends, default=None)
 
     def _tables(self, prepared: Prepared) -> Iterator[tuple[str, Reader, ReadRequest]]:
         """Of a query in SQL: as it names them, and the reads that give their rows."""

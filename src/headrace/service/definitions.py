@@ -31,7 +31,8 @@ class Definitions:
         if not is_enough(self.rights.role if group is None else self.rights.role_in(group), role):
             raise PermissionDenied(
                 f"{self.rights.user} may not {to} in project {self._project}",
-                hint=f"an admin of the project grants the role {role}: headrace grant add {self.rights.user} {role}"
+                hint=f"an admin of the project grants the role {role}: "
+                f"headrace grant add {self.rights.user} {role} --project {self._project}"
                 + (f" --group {group}" if group is not None and role != "admin" else ""),
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
+from headrace.cache.period import Period
 from headrace.cache.results import Draft
 from headrace.calls import Calls
 from headrace.errors import HeadraceError
@@ -25,6 +26,7 @@ class Keeping:
     Args:
         project, groups: what it is of, for people.
         ahead: nobody has asked for it yet.
+        until: when it ceases to be given.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Keeping:
         groups: Sequence[str],
         *,
         ahead: bool = False,
+        until: Period | None = None,
     ) -> None:
         self._results = cache.results
         self._least_seconds = cache.least_seconds
@@ -44,6 +47,7 @@ class Keeping:
         self._project = project
         self._groups = tuple(groups)
         self._ahead = ahead
+        self._until = until
         self._again = ahead or cache.was_asked(asked.key)
         self._first: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -83,7 +87,7 @@ class Keeping:
         draft, self._draft = self._draft, None
         if draft is None:
             return None
-        entry = draft.keep(self._project, self._groups, self.seconds, ahead=self._ahead)
+        entry = draft.keep(self._project, self._groups, self.seconds, ahead=self._ahead, until=self._until)
         return None if entry is None else entry.id
 
     def end_soon(self, calls: Calls, then: Callable[[], None]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import msgspec
 import pyarrow as pa
 
+from headrace.cache.period import Period, period
 from headrace.engine.found_rows import Found
 from headrace.engine.key_index import KeyIndex
 from headrace.formats.base import Snapshot
@@ -66,29 +68,55 @@ class Planned:
             return "it is of the time of its call"
         for side in self.plan.scans:
             snapshot = self.snapshots.get(side)
-            ref = self.plan.resolved.sides[side].definition.ref
+            definition = self.plan.resolved.sides[side].definition
             if snapshot is None:
-                return f"{ref} has no snapshot yet"
-            if isinstance(snapshot, StreamedSnapshot):
-                return f"{ref} is of another database, which may change at any time"
+                return f"{definition.ref} has no snapshot yet"
+            if definition.external is not None and definition.external.freshness is None:
+                return f"{definition.ref} is of another database, which may change at any time, and has no freshness="
             if not snapshot.lasting:
-                return f"files of {ref} may be replaced by others of their names"
+                return f"files of {definition.ref} may be replaced by others of their names"
         return None
 
-    @functools.cached_property
-    def canonical(self) -> Canonical | None:
-        """What its result is kept under; None if it is not."""
-        return None if self.uncached is not None else canonical(self.plan, self._table)
+    @property
+    def until(self) -> Period | None:
+        """When a result that is kept now ceases to be given; None where the snapshots tell that."""
+        return min(map(period, self._freshness), key=lambda one: one.ends, default=None)
 
     @functools.cached_property
+    def _freshness(self) -> list[int]:
+        """Of its tables in other databases, in microseconds."""
+        external = (self.plan.resolved.sides[side].definition.external for side in self.plan.scans)
+        return [
+            source.freshness for source in external if source is not None and source.freshness is not None
+        ]
+
+    @property
+    def canonical(self) -> Canonical | None:
+        """What its result is kept under now; None if it is not."""
+        return None if self.uncached is not None else self._form()
+
+    @property
     def content(self) -> str | None:
         """Equal for reads that give the same rows in the same columns; None where that cannot be told."""
         if self.passing is not None:
             return None
-        form = canonical(self.plan, self._table)
+        form = self._form()
         columns = [[f.name, str(f.type)] for f in self.plan.schema]
         return hash_of([form.key, form.columns, columns, self.plan.limit])
 
+    def _form(self) -> Canonical:
+        return canonical(self.plan, self._table) if self._freshness else self._lasting_form
+
+    @functools.cached_property
+    def _lasting_form(self) -> Canonical:
+        return canonical(self.plan, self._table)
+
     def _table(self, side: int) -> str:
         definition = self.plan.resolved.sides[side].definition
-        return f"{definition.location or definition.ref} {self._digest(self.snapshots[side])}"
+        snapshot = self.snapshots[side]
+        if definition.external is None or definition.external.freshness is None:
+            return f"{definition.location or definition.ref} {self._digest(snapshot)}"
+        assert isinstance(snapshot, StreamedSnapshot)
+        columns = [[f.name, str(f.type)] for f in snapshot.schema]
+        form = hash_of([msgspec.to_builtins(definition), snapshot.origin, columns])
+        return f"{form} {period(definition.external.freshness)}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 import pyarrow as pa
 
+from headrace.cache.period import Period
 from headrace.calls import Calls
 from headrace.engine.duck import Engine
 from headrace.engine.kept import Kept
@@ -279,7 +280,7 @@ class Reader:
                     or pinned.locations.get(source.group) != definition.location
                 ):
                     return False
-                if not newest.lasting:
+                if not newest.lasting or definition.external is not None:  # whose columns may be others now
                     return False
         except HeadraceError:
             return False
@@ -310,6 +311,10 @@ class Reader:
     def passing(self, request: ReadRequest) -> str | None:
         """Why it cannot be told which rows a pinned read gives."""
         return self.planned(request).passing
+
+    def until(self, request: ReadRequest) -> Period | None:
+        """When a kept result of a pinned read ceases to be given; None where its snapshots tell that."""
+        return self.planned(request).until
 
     def scan_of(self, request: ReadRequest) -> tuple[Plan, Snapshot | None]:
         """The plan of a pinned read of one table, and the snapshot that it is of; None before the first."""

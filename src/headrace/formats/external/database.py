@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,6 +74,10 @@ class Database(ABC):
 
     def uri(self) -> str:
         return resolve(self.source.uri)
+
+    def origin(self) -> str:
+        """Tells the database that the reference leads to now, and who is logged in there, from others."""
+        return hashlib.sha256(self.uri().encode()).hexdigest()
 
     def identity(self, uri: str) -> tuple[str, ...]:
         """What tells the database from another that took its place, of which a kept connection would know nothing."""

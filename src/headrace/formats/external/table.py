@@ -89,6 +89,7 @@ class ExternalTable:
             files=_FILES,
             unique=unique,
             exact=False,
+            origin=self._database.origin(),
             database=self._database,
             columns=tuple(columns),
         )
