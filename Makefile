@@ -11,6 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # What is promised of tables, wherever they lie.
 LAKE_TESTS := $(patsubst %,tests/contract/test_%.py,changes delete overwrite_where restore statistics upkeep upsert)
 NATIVE := native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
+PLUGIN := spark-plugin
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
@@ -36,7 +37,7 @@ unexport VIRTUAL_ENV UV_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native wheels demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
+.PHONY: help setup native spark wheels demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -153,6 +154,21 @@ $(DEBIAN)/.ready:
 	@debootstrap --variant=minbase --include=ca-certificates,python3,python3-venv,systemd bookworm $(DEBIAN) >/dev/null
 	@touch $@
 
+spark: $(VENV)/.synced-spark ## build the data source for Spark, and install it in .venv
+	@:
+
+$(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python -name '*.pyc' -o -type f -print) $(wildcard $(PLUGIN)/native/src/*.rs $(PLUGIN)/native/Cargo.* $(PLUGIN)/*.*) $(VENV)/.synced
+	@command -v cargo >/dev/null && command -v java >/dev/null && command -v mvn >/dev/null || { echo "the data source for Spark needs Rust, Java 17 and Maven" >&2; exit 1; }
+	@echo "building the data source for Spark (minutes)"
+	@cargo build --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
+	@for line in $(SPARK_PROFILES); do \
+		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line package || exit 1; \
+	done
+	@rm -rf $(PLUGIN)/dist
+	@$(UV) build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir $(PLUGIN)/dist $(PLUGIN)
+	@$(UV) pip install --quiet --offline --no-deps --reinstall --python $(BIN)/python $(PLUGIN)/dist/*.whl
+	@touch $@
+
 wheels: $(WHEELS)/.ready ## the wheels of all that a service needs, in dist/wheels, for packaging/install.sh
 	@:
 
@@ -173,10 +189,11 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 test: setup ## the tests that need nothing but Python (minutes)
 	$(PYTEST) -n 3 -m "not slow" --ignore=tests/native
 
-test-native: ## the native part's own tests
+test-native: ## the native parts' own tests
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
+	cargo test --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
@@ -191,9 +208,11 @@ lint: setup ## style, types, the direction of imports, the lock file
 	$(BIN)/lint-imports --no-logo
 	$(UV) lock --check --offline --quiet
 
-lint-native: ## style and lints of the native part
+lint-native: ## style and lints of the native parts
 	cargo fmt --check --manifest-path native/Cargo.toml
+	cargo fmt --check --manifest-path $(PLUGIN)/native/Cargo.toml
 	cargo clippy --quiet --locked --all-targets --manifest-path native/Cargo.toml -- -D warnings
+	cargo clippy --quiet --locked --all-targets --manifest-path $(PLUGIN)/native/Cargo.toml -- -D warnings
 
 format: setup ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix-only

@@ -1,6 +1,6 @@
 """Runs statements in Spark, for a process that writes them as lines of JSON and reads a line for each.
 
-A line asks for `statements`. Where `into` is given, the rows of the last one are written as a Parquet file there; where
+A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is given, the rows of the last one are written as a Parquet file there; where
 `insert` is given, into a feature group of Headrace. The answer has the `result`, and the `error` if there was one. Ends
 when the input ends.
 """
@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import headrace_spark
+import pyspark
 from pyspark.sql import SparkSession
 from session import save, start
 
@@ -23,7 +25,7 @@ def main(folder: Path) -> None:
     # Whatever else writes to the output, the JVM above all, would come between the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    session = start(folder)
+    session = start(folder, {"spark.jars": str(headrace_spark.jar(pyspark.__version__))})
     print(json.dumps({"version": session.version}), file=answers)
     for line in sys.stdin:
         result, error = None, None
@@ -39,9 +41,15 @@ def main(folder: Path) -> None:
 def done(
     session: SparkSession,
     statements: list[str],
+    views: dict[str, dict[str, Any]] | None = None,
     into: str | None = None,
     insert: dict[str, Any] | None = None,
 ) -> Any:
+    for name, view in (views or {}).items():
+        reader = session.read.format(view["format"]).options(**view["options"])
+        if view["schema"] is not None:
+            reader = reader.schema(view["schema"])
+        reader.load(view["paths"]).createOrReplaceTempView(name)
     last = statements.pop() if into or insert else None
     for statement in statements:
         session.sql(statement)

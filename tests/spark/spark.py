@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import json
 import selectors
@@ -24,20 +25,28 @@ class SparkError(Exception):
     """What Spark said of a statement."""
 
 
+def interpreter(profile: str) -> Path:
+    """Python with Spark of one profile, in which Headrace and its data source are found, too."""
+    home = _ROOT / ".spark" / profile
+    if not (home / ".ready").exists():
+        pytest.skip(f"Spark {profile} is not installed: make test-all installs it")
+    if importlib.util.find_spec("headrace_spark") is None:
+        pytest.skip("the data source for Spark is not built: make spark builds it")
+    return home / "bin" / "python"
+
+
 class Spark:
     """A session of one profile, for as long as the tests run."""
 
     def __init__(self, profile: str, folder: Path) -> None:
-        home = _ROOT / ".spark" / profile
-        if not (home / ".ready").exists():
-            pytest.skip(f"Spark {profile} is not installed: make test-all installs it")
+        python = interpreter(profile)
         self.profile = profile
         self._folder = folder
         self._numbers = itertools.count()
         self._log = folder / "log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [home / "bin" / "python", Path(__file__).with_name("server.py"), folder],
+                [python, Path(__file__).with_name("server.py"), folder],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -49,10 +58,10 @@ class Spark:
         """Raises SparkError."""
         self._ask(statements)
 
-    def read(self, query: str) -> pa.Table:
-        """The rows of a query. Raises SparkError."""
+    def read(self, query: str, *, views: dict[str, dict[str, Any]] | None = None) -> pa.Table:
+        """The rows of a query, which may name `views`. Raises SparkError."""
         path = self._folder / f"{next(self._numbers)}.parquet"
-        self._ask([query], into=str(path))
+        self._ask([query], into=str(path), views=views)
         with pq.ParquetFile(path) as file:
             found = file.read()
         path.unlink()
@@ -93,6 +102,14 @@ class Spark:
             raise RuntimeError(f"Spark {self.profile} does not answer: {self._log.read_text()[-5000:]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+
+def files(
+    *paths: object, kind: str = "arrow", schema: str | None = None, **options: object
+) -> dict[str, Any]:
+    """What a view is of: files in a format of Spark, read with options."""
+    told = {name: str(value) for name, value in options.items()}
+    return {"format": kind, "paths": list(map(str, paths)), "schema": schema, "options": told}
 
 
 def table(path: object) -> str:

@@ -1,0 +1,300 @@
+//! Columns of a file brought to just the columns that Spark asked for.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
+use arrow_schema::{DataType, Fields, Schema, SchemaRef, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::read::Part;
+use crate::widen::widened;
+
+/// Where each column that was asked for is found in the file.
+pub struct Columns {
+    path: String,
+    asked: SchemaRef,
+    /// By column that was asked for: its place in the file, or none where the file has no such column.
+    places: Vec<Option<usize>>,
+    /// The columns of the file that are read, each once, in the file's order.
+    roots: Vec<usize>,
+}
+
+impl Columns {
+    /// # Errors
+    /// Unsupported: a column of the file is of a type whose values the one asked for cannot hold, or two of its
+    /// columns could be meant.
+    pub fn find(file: &Schema, part: &Part) -> Result<Self> {
+        let places = part
+            .schema
+            .fields()
+            .iter()
+            .map(|field| {
+                let place = find(file.fields(), field.name(), part)?;
+                if let Some(place) = place {
+                    check(
+                        file.field(place).data_type(),
+                        field.data_type(),
+                        field.name(),
+                        &part.path,
+                    )?;
+                }
+                Ok(place)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut roots: Vec<_> = places.iter().flatten().copied().collect();
+        roots.sort_unstable();
+        roots.dedup();
+        Ok(Columns {
+            path: part.path.clone(),
+            asked: part.schema.clone(),
+            places,
+            roots,
+        })
+    }
+
+    /// What is to be read of the file.
+    pub fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// A batch of [`Columns::roots`], as what was asked for.
+    pub fn conform(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let columns = self
+            .asked
+            .fields()
+            .iter()
+            .zip(&self.places)
+            .map(|(field, place)| match place {
+                None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+                Some(place) => {
+                    let column = batch.column(self.roots.partition_point(|root| root < place));
+                    array(column, field.data_type(), field.name(), &self.path)
+                }
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.asked.clone(), columns, &rows)
+            .map_err(|why| Error::corrupt(&self.path, why))
+    }
+}
+
+/// The field of this name; else, if case does not count, the one field that differs in case alone.
+fn find(fields: &Fields, name: &str, part: &Part) -> Result<Option<usize>> {
+    let exact = fields.iter().position(|field| field.name() == name);
+    if exact.is_some() || part.case_sensitive {
+        return Ok(exact);
+    }
+    let lower = name.to_lowercase();
+    let alike: Vec<_> = (0..fields.len())
+        .filter(|place| fields[*place].name().to_lowercase() == lower)
+        .collect();
+    match alike[..] {
+        [] => Ok(None),
+        [place] => Ok(Some(place)),
+        _ => Err(Error::Unsupported(format!(
+            "several columns of {} could be '{name}': their names differ in case alone",
+            part.path
+        ))),
+    }
+}
+
+/// # Errors
+/// Unsupported: a value of the file could be lost.
+fn check(found: &DataType, asked: &DataType, name: &str, path: &str) -> Result<()> {
+    use DataType::*;
+    let fits = match (found, asked) {
+        (List(from), List(to)) => {
+            return check(from.data_type(), to.data_type(), &format!("{name}.element"), path);
+        }
+        (Map(from, _), Map(to, _)) => return check(from.data_type(), to.data_type(), name, path),
+        (Struct(from), Struct(to)) => {
+            return to.iter().try_for_each(|field| match from.find(field.name()) {
+                Some((_, found)) => check(
+                    found.data_type(),
+                    field.data_type(),
+                    &format!("{name}.{}", field.name()),
+                    path,
+                ),
+                None => Ok(()),
+            });
+        }
+        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
+        (UInt8, Int16 | Int32 | Int64) | (UInt16, Int32 | Int64) | (UInt32, Int64) => true,
+        (UInt64, Decimal128(precision, scale)) => *precision as i16 - *scale as i16 >= 20,
+        (Int8 | Int16 | Int32, Float64) | (Float16, Float32 | Float64) | (Float32, Float64) => true,
+        (FixedSizeBinary(_), Binary) => true,
+        (Timestamp(_, from), Timestamp(TimeUnit::Microsecond, to)) => from.is_some() == to.is_some(),
+        (Decimal128(p, s), Decimal128(precision, scale)) => {
+            scale >= s && *precision as i16 - *scale as i16 >= *p as i16 - *s as i16
+        }
+        _ => found == asked,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Error::Unsupported(format!(
+        "the column '{name}' of {path} is of the type {found}, and cannot be read as {asked}"
+    )))
+}
+
+/// An array of the type that was asked for; [`check`] has let it pass.
+fn array(found: &ArrayRef, asked: &DataType, name: &str, path: &str) -> Result<ArrayRef> {
+    if found.data_type() == asked {
+        return Ok(found.clone());
+    }
+    let corrupt = |why| Error::corrupt(path, format!("the column '{name}': {why}"));
+    Ok(match (found.data_type(), asked) {
+        (DataType::Struct(from), DataType::Struct(to)) => {
+            let whole = found.as_struct();
+            let children = to
+                .iter()
+                .map(|field| match from.find(field.name()) {
+                    Some((place, _)) => array(whole.column(place), field.data_type(), field.name(), path),
+                    None => Ok(new_null_array(field.data_type(), whole.len())),
+                })
+                .collect::<Result<Vec<_>>>()?;
+            let made =
+                StructArray::try_new_with_length(to.clone(), children, whole.nulls().cloned(), whole.len());
+            Arc::new(made.map_err(corrupt)?)
+        }
+        (DataType::List(_), DataType::List(to)) => {
+            let whole = found.as_list::<i32>();
+            let items = array(whole.values(), to.data_type(), name, path)?;
+            Arc::new(
+                ListArray::try_new(to.clone(), whole.offsets().clone(), items, whole.nulls().cloned())
+                    .map_err(corrupt)?,
+            )
+        }
+        (DataType::Map(..), DataType::Map(to, sorted)) => {
+            let whole = found.as_map();
+            let DataType::Struct(pair) = to.data_type() else {
+                unreachable!("the entries of a map are structs")
+            };
+            // By place: what a file calls its keys and values is its own affair.
+            let entries = whole.entries().columns().iter().zip(pair);
+            let entries = entries
+                .map(|(column, field)| array(column, field.data_type(), name, path))
+                .collect::<Result<_>>()?;
+            let entries = StructArray::try_new(pair.clone(), entries, None).map_err(corrupt)?;
+            let made = MapArray::try_new(
+                to.clone(),
+                whole.offsets().clone(),
+                entries,
+                whole.nulls().cloned(),
+                *sorted,
+            );
+            Arc::new(made.map_err(corrupt)?)
+        }
+        _ => widened(found, asked).ok_or_else(|| {
+            let found = found.data_type();
+            Error::corrupt(
+                path,
+                format!("the column '{name}' holds a {found} beyond what {asked} holds"),
+            )
+        })?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::types::{Decimal128Type, Int64Type, TimestampMicrosecondType};
+    use arrow_array::{Int32Array, StringArray, TimestampNanosecondArray, UInt64Array};
+    use arrow_schema::Field;
+
+    fn part(fields: Vec<Field>, case_sensitive: bool) -> Part {
+        let schema = Arc::new(Schema::new(fields));
+        Part {
+            path: "f".into(),
+            start: 0,
+            length: u64::MAX,
+            schema,
+            case_sensitive,
+            batch_rows: 10,
+        }
+    }
+
+    fn conformed(name: &str, column: ArrayRef, asked: DataType) -> Result<ArrayRef> {
+        let file = Schema::new(vec![Field::new(name, column.data_type().clone(), true)]);
+        let columns = Columns::find(&file, &part(vec![Field::new("a", asked, true)], false))?;
+        let batch = RecordBatch::try_new(Arc::new(file), vec![column]).unwrap();
+        columns
+            .conform(batch.project(columns.roots()).unwrap())
+            .map(|batch| batch.column(0).clone())
+    }
+
+    #[test]
+    fn numbers_become_wider() {
+        let found = conformed(
+            "a",
+            Arc::new(Int32Array::from(vec![Some(-7), None])),
+            DataType::Int64,
+        )
+        .unwrap();
+        assert_eq!(
+            found.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
+            [Some(-7), None]
+        );
+        let large = conformed(
+            "a",
+            Arc::new(UInt64Array::from(vec![u64::MAX])),
+            DataType::Decimal128(20, 0),
+        )
+        .unwrap();
+        assert_eq!(large.as_primitive::<Decimal128Type>().value(0), u64::MAX as i128);
+    }
+
+    #[test]
+    fn numbers_never_become_narrower() {
+        let error = conformed("a", Arc::new(Int32Array::from(vec![1])), DataType::Int16).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the column 'a' of f is of the type Int32, and cannot be read as Int16"
+        );
+    }
+
+    #[test]
+    fn nanoseconds_before_1970_are_rounded_down() {
+        let zone = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let times = TimestampNanosecondArray::from(vec![-1, 1_999]).with_timezone("UTC");
+        let found = conformed("a", Arc::new(times), zone).unwrap();
+        assert_eq!(
+            found.as_primitive::<TimestampMicrosecondType>().values(),
+            &[-1, 1]
+        );
+    }
+
+    #[test]
+    fn names_are_found_in_whatever_case() {
+        let found = conformed("A", Arc::new(StringArray::from(vec!["x"])), DataType::Utf8).unwrap();
+        assert_eq!(found.as_string::<i32>().value(0), "x");
+    }
+
+    #[test]
+    fn a_column_that_the_file_has_not_is_null() {
+        let found = conformed("b", Arc::new(StringArray::from(vec!["x"])), DataType::Utf8).unwrap();
+        assert_eq!((found.len(), found.null_count()), (1, 1));
+    }
+
+    #[test]
+    fn two_columns_that_could_be_meant_are_refused() {
+        let file = Schema::new(vec![
+            Field::new("A", DataType::Utf8, true),
+            Field::new("Á", DataType::Utf8, true),
+        ]);
+        assert!(Columns::find(&file, &part(vec![Field::new("a", DataType::Utf8, true)], false)).is_ok());
+        let file = Schema::new(vec![
+            Field::new("aB", DataType::Utf8, true),
+            Field::new("Ab", DataType::Utf8, true),
+        ]);
+        let asked = vec![Field::new("ab", DataType::Utf8, true)];
+        assert!(matches!(
+            Columns::find(&file, &part(asked.clone(), false)),
+            Err(Error::Unsupported(_))
+        ));
+        assert!(Columns::find(&file, &part(asked, true)).is_ok());
+    }
+}

@@ -1,0 +1,166 @@
+//! What the JVM calls: the native methods of `headrace.spark.NativeReader`.
+
+use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::{Array, StructArray};
+use jni::errors::{Error as JniError, ErrorPolicy};
+use jni::objects::{JClass, JString};
+use jni::strings::JNIString;
+use jni::sys::{jboolean, jint, jlong};
+use jni::{Env, EnvUnowned};
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::read::{Batches, Part, read, told, unbroken};
+use crate::{parquet_file, schema};
+
+/// A part that is being read, and the batch that the JVM is reading.
+struct Reader {
+    batches: Batches,
+    lent: Option<Box<FFI_ArrowArray>>,
+}
+
+enum Failure {
+    Ours(Error),
+    Java(JniError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Ours(error)
+    }
+}
+
+impl From<JniError> for Failure {
+    fn from(error: JniError) -> Self {
+        Failure::Java(error)
+    }
+}
+
+/// Errors become the exceptions that Spark knows what to do with; a panic ends a task, never the JVM.
+struct Throw;
+
+impl<T: Default> ErrorPolicy<T, Failure> for Throw {
+    type Captures<'local: 'method, 'method> = ();
+
+    fn on_error<'local: 'method, 'method>(
+        env: &mut Env<'local>,
+        _: &mut (),
+        failure: Failure,
+    ) -> jni::errors::Result<T> {
+        let (class, text) = match &failure {
+            Failure::Ours(error @ Error::Missing(_)) => (c"java/io/FileNotFoundException", error.to_string()),
+            Failure::Ours(error @ Error::Unsupported(_)) => {
+                (c"java/lang/UnsupportedOperationException", error.to_string())
+            }
+            Failure::Ours(error) => (c"java/io/IOException", error.to_string()),
+            Failure::Java(JniError::JavaException) => return Ok(T::default()),
+            Failure::Java(error) => (c"java/lang/IllegalStateException", error.to_string()),
+        };
+        throw(env, class, &text)
+    }
+
+    fn on_panic<'local: 'method, 'method>(
+        env: &mut Env<'local>,
+        _: &mut (),
+        payload: Box<dyn Any + Send>,
+    ) -> jni::errors::Result<T> {
+        throw(
+            env,
+            c"java/lang/IllegalStateException",
+            &format!("the native reader broke: {}", told(&*payload)),
+        )
+    }
+}
+
+fn throw<T: Default>(env: &mut Env, class: &std::ffi::CStr, text: &str) -> jni::errors::Result<T> {
+    if !env.exception_check() {
+        let class = env.find_class(JNIString::from(class.to_string_lossy()))?;
+        match env.throw_new(class, JNIString::from(text)) {
+            Ok(()) | Err(JniError::JavaException) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(T::default())
+}
+
+/// The schema of a file, in Spark's JSON.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeReader_schema<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    path: JString<'local>,
+) -> JString<'local> {
+    env.with_env(|env| -> Result<JString<'local>, Failure> {
+        let path = path.try_to_string(env)?;
+        let text = schema::to_json(&unbroken(&path, || parquet_file::schema(&path))?, &path)?;
+        Ok(JString::from_str(env, text)?)
+    })
+    .resolve::<Throw>()
+}
+
+/// Opens a part; gives what the other methods take.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    path: JString<'local>,
+    start: jlong,
+    length: jlong,
+    asked: JString<'local>,
+    case_sensitive: jboolean,
+    batch_rows: jint,
+) -> jlong {
+    env.with_env(|env| -> Result<jlong, Failure> {
+        let part = Part {
+            path: path.try_to_string(env)?,
+            start: start as u64,
+            length: length as u64,
+            schema: Arc::new(schema::from_json(&asked.try_to_string(env)?)?),
+            case_sensitive,
+            batch_rows: batch_rows as usize,
+        };
+        Ok(Box::into_raw(Box::new(Reader {
+            batches: read(part)?,
+            lent: None,
+        })) as jlong)
+    })
+    .resolve::<Throw>()
+}
+
+/// The address of the next batch, a struct in Arrow's C data interface; 0 after the last. The one before is freed.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeReader_next<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+) -> jlong {
+    env.with_env(|_| -> Result<jlong, Failure> {
+        // SAFETY: it came from `open`, and Java calls nothing after `close`, nor from several threads.
+        let reader = unsafe { &mut *(reader as *mut Reader) };
+        reader.lent = None;
+        let Some(batch) = reader.batches.next() else {
+            return Ok(0);
+        };
+        let lent = Box::new(FFI_ArrowArray::new(&StructArray::from(batch?).to_data()));
+        let address = &raw const *lent as jlong;
+        reader.lent = Some(lent);
+        Ok(address)
+    })
+    .resolve::<Throw>()
+}
+
+/// Frees the reader, and the batch that it lent.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeReader_close<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+) {
+    env.with_env(|_| -> Result<(), Failure> {
+        // SAFETY: it came from `open`, and Java closes once.
+        drop(unsafe { Box::from_raw(reader as *mut Reader) });
+        Ok(())
+    })
+    .resolve::<Throw>()
+}

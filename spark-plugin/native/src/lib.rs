@@ -1,0 +1,17 @@
+//! Files decoded to Arrow, whose buffers the JVM reads where they lie.
+//!
+//! [`schema`] tells Spark what types a file's columns have; [`read`] opens a part of a file, and gives its rows as
+//! batches of just the types that Spark asked for; [`java`] is the thin shell that the JVM calls.
+
+mod conform;
+mod error;
+mod input;
+mod java;
+mod parquet_file;
+mod read;
+mod schema;
+mod widen;
+
+pub use error::{Error, Result};
+pub use read::{Batches, Part, read};
+pub use schema::{from_json, to_json};

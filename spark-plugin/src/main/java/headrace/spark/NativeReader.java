@@ -1,0 +1,80 @@
+package headrace.spark;
+
+import java.io.IOException;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * One part of a file, read batch by batch by the native part. Of one thread; closed once.
+ *
+ * <p>The columns of a batch lie in native memory that is freed by the next {@link #next} and by {@link #close}.
+ */
+final class NativeReader implements AutoCloseable {
+  static {
+    NativeLibrary.load();
+  }
+
+  /** Where `struct ArrowArray` has its length and its children: Arrow's C data interface. */
+  private static final int LENGTH = 0;
+
+  private static final int CHILDREN = 48;
+
+  private final StructType schema;
+  private long handle;
+  private long batch;
+
+  /**
+   * @param start of the part, in bytes of the file, as is {@code length}
+   * @param schema the columns to give; null where the file has no such column
+   * @throws IOException what is there cannot be read
+   * @throws UnsupportedOperationException a column cannot be read as the type in {@code schema}
+   */
+  NativeReader(String path, long start, long length, StructType schema, boolean caseSensitive, int batchRows)
+      throws IOException {
+    this.schema = schema;
+    this.handle = open(path, start, length, schema.json(), caseSensitive, batchRows);
+  }
+
+  /** The schema of a file. */
+  static StructType schemaOf(String path) throws IOException {
+    return (StructType) StructType.fromJson(schema(path));
+  }
+
+  /** Goes to the next batch; false after the last. */
+  boolean next() throws IOException {
+    batch = next(handle);
+    return batch != 0;
+  }
+
+  int rows() {
+    return Math.toIntExact(Platform.getLong(null, batch + LENGTH));
+  }
+
+  /** The columns of the batch, in the order of the schema, in an array of {@code size} that has room for more. */
+  ColumnVector[] columns(int size) {
+    ColumnVector[] columns = new ColumnVector[size];
+    long children = Platform.getLong(null, batch + CHILDREN);
+    for (int i = 0; i < schema.length(); i++) {
+      columns[i] = new ArrowVector(schema.apply(i).dataType(), Platform.getLong(null, children + 8L * i));
+    }
+    return columns;
+  }
+
+  @Override
+  public void close() {
+    if (handle != 0) {
+      close(handle);
+      handle = 0;
+    }
+  }
+
+  private static native String schema(String path) throws IOException;
+
+  private static native long open(
+      String path, long start, long length, String schema, boolean caseSensitive, int batchRows) throws IOException;
+
+  private static native long next(long handle) throws IOException;
+
+  private static native void close(long handle);
+}

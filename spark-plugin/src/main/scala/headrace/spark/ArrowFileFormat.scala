@@ -1,0 +1,51 @@
+package headrace.spark
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.mapreduce.Job
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriterFactory, PartitionedFile}
+import org.apache.spark.sql.sources.{DataSourceRegister, Filter}
+import org.apache.spark.sql.types.StructType
+
+import scala.collection.JavaConverters._
+
+/** The face of the source where Spark knows files by their format alone: in SQL, ``arrow.`path` `` and `USING arrow`. */
+class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializable {
+  override def shortName: String = ArrowDataSource.Name
+
+  override def inferSchema(
+      session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
+    ArrowFiles.schema(files)
+
+  override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean = true
+
+  override def supportBatch(session: SparkSession, schema: StructType): Boolean = true
+
+  override def buildReaderWithPartitionValues(
+      session: SparkSession,
+      dataSchema: StructType,
+      partitionSchema: StructType,
+      requiredSchema: StructType,
+      filters: Seq[Filter],
+      options: Map[String, String],
+      hadoopConf: Configuration
+  ): PartitionedFile => Iterator[InternalRow] = {
+    val read = ReadOptions(session, options)
+    // False where no code is generated for what reads them, or there are too many columns for it.
+    val inBatches = options.getOrElse(FileFormat.OPTION_RETURNING_BATCH, "false").toBoolean
+    file => {
+      val reader = new ArrowPartReader(file, requiredSchema, partitionSchema, read)
+      Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => reader.close()))
+      val batches = Iterator.continually(reader).takeWhile(_.next()).map(_.get())
+      // Spark takes batches by the type of rows.
+      if (inBatches) batches.asInstanceOf[Iterator[InternalRow]] else batches.flatMap(_.rowIterator().asScala)
+    }
+  }
+
+  override def prepareWrite(
+      session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory =
+    throw ArrowFiles.readOnly
+}

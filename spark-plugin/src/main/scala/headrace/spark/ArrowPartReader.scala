@@ -1,0 +1,30 @@
+package headrace.spark
+
+import org.apache.spark.sql.connector.read.PartitionReader
+import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/** One part of a file, batch by batch; then what its folder's name says of its rows. */
+class ArrowPartReader(file: PartitionedFile, dataSchema: StructType, partitionSchema: StructType, read: ReadOptions)
+    extends PartitionReader[ColumnarBatch] {
+
+  private val reader = new NativeReader(
+    ArrowFiles.local(file.toPath), file.start, file.length, dataSchema, read.caseSensitive, read.batchRows)
+
+  override def next(): Boolean = reader.next()
+
+  override def get(): ColumnarBatch = {
+    val rows = reader.rows()
+    val columns = reader.columns(dataSchema.length + partitionSchema.length)
+    for (i <- partitionSchema.indices) {
+      val constant = new ConstantColumnVector(rows, partitionSchema(i).dataType)
+      ColumnVectorUtils.populate(constant, file.partitionValues, i)
+      columns(dataSchema.length + i) = constant
+    }
+    new ColumnarBatch(columns, rows)
+  }
+
+  override def close(): Unit = reader.close()
+}

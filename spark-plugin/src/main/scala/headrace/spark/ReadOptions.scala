@@ -1,0 +1,36 @@
+package headrace.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.FileSourceOptions
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import scala.collection.JavaConverters._
+import scala.util.Try
+
+/** How files are read, as the user says with `option`, and as the session is set.
+  *
+  * @param batchRows
+  *   rows that a batch has at most
+  */
+case class ReadOptions(batchRows: Int, caseSensitive: Boolean, files: FileSourceOptions) extends Serializable
+
+object ReadOptions {
+  /** Fewer, and what each batch costs shows; more, and batches leave the processor's caches. */
+  private val DefaultBatchRows = 32768
+
+  def apply(session: SparkSession, options: CaseInsensitiveStringMap): ReadOptions =
+    apply(session, options.asCaseSensitiveMap.asScala.toMap)
+
+  def apply(session: SparkSession, options: Map[String, String]): ReadOptions = {
+    val told = CaseInsensitiveMap(options)
+    ReadOptions(
+      told.get("batchRows").map(positive("batchRows", _)).getOrElse(DefaultBatchRows),
+      session.conf.get("spark.sql.caseSensitive").toBoolean,
+      new FileSourceOptions(told))
+  }
+
+  private def positive(name: String, text: String): Int =
+    Try(text.trim.toInt).toOption.filter(_ > 0).getOrElse(throw new IllegalArgumentException(
+      s"the option '$name' is a number above 0, and was '$text'"))
+}

@@ -1,0 +1,78 @@
+"""Spark sessions with the Arrow data source."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import Conflict, MissingDependency
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_JARS = "spark.jars"
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def session(*, master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
+    """A Spark session that reads `format("arrow")`; its driver and executors are given all that this takes.
+
+    One that was made so before in this process is given again, as by Spark's own builder.
+
+    Args:
+        master: such as "local[4]" or "spark://host:7077"; else as Spark itself is configured. A local one listens on
+            127.0.0.1 only, unless `config` says otherwise.
+        config: settings of Spark besides. Jars that it names in `spark.jars` are kept.
+
+    Raises:
+        MissingDependency: PySpark or headrace-spark is not installed, or has no jar for this version of Spark.
+        Conflict: a session without the data source runs in this process.
+    """
+    try:
+        import pyspark
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingDependency(
+            "sessions of Spark need PySpark", hint='pip install "pyspark==3.5.*"'
+        ) from None
+    jar = _jar(pyspark.__version__)
+    running = SparkSession.getActiveSession()
+    if running is not None and str(jar) not in (running.conf.get(_JARS, "") or "").split(","):
+        raise Conflict(
+            "a Spark session without the Arrow data source runs in this process",
+            hint="stop it first: spark.stop(); or add the jar of headrace-spark to its spark.jars",
+        )
+    told = dict(config or {})
+    local = (master or told.get("spark.master", "")).startswith("local")
+    told = (_LOOPBACK if local else {}) | told
+    told[_JARS] = ",".join(filter(None, [told.get(_JARS), str(jar)]))
+    # Else workers run whatever `python3` is there.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    if master is not None:
+        builder = builder.master(master)
+    for name, value in told.items():
+        builder = builder.config(name, value)
+    made: SparkSession = builder.getOrCreate()
+    return made
+
+
+def _jar(version: str) -> Path:
+    """Raises MissingDependency."""
+    try:
+        import headrace_spark
+    except ImportError:
+        raise MissingDependency(
+            "the Arrow data source of Spark needs headrace-spark",
+            hint="in a checkout of Headrace, make spark builds and installs it",
+        ) from None
+    found = headrace_spark.jar(version)
+    if found is None:
+        raise MissingDependency(
+            f"headrace-spark has no jar for Spark {version}",
+            hint=f"use Spark {' or '.join(headrace_spark.lines())}",
+        )
+    return found

@@ -1,0 +1,69 @@
+"""`headrace.spark.session`: sessions that read by Arrow, with nothing for a user to set."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spark.spark import PROFILES, interpreter
+
+pytestmark = pytest.mark.slow
+
+ROWS = 100_000
+
+
+def run(profile: str, program: str, *arguments: object) -> Any:
+    """What a program of its own printed last, in the environment of one version of Spark."""
+    ran = subprocess.run(
+        [interpreter(profile), "-c", textwrap.dedent(program), *map(str, arguments)],
+        capture_output=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()[-5_000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_it_reads_by_arrow(profile: str, tmp_path: Path) -> None:
+    path = tmp_path / "numbers.parquet"
+    pq.write_table(pa.table({"id": range(ROWS), "text": [f"t{i % 7}" for i in range(ROWS)]}), path)
+    program = """
+        import json, sys
+        import headrace.spark
+
+        spark = headrace.spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
+        assert headrace.spark.session(master="local[2]") is spark
+        found = spark.read.format("arrow").load(sys.argv[1])
+        found.createOrReplaceTempView("numbers")
+        (row,) = spark.sql("SELECT sum(id), count(DISTINCT text), max(text) FROM numbers WHERE id % 2 = 1").collect()
+        (other,) = spark.sql(f"SELECT sum(id), count(DISTINCT text), max(text) FROM arrow.`{sys.argv[1]}` WHERE id % 2 = 1").collect()
+        assert row == other
+        print(json.dumps([*row, spark.conf.get("spark.driver.host")]))
+        spark.stop()
+    """
+    assert run(profile, program, path) == [sum(range(1, ROWS, 2)), 7, "t6", "127.0.0.1"]
+
+
+def test_beside_a_session_without_it(tmp_path: Path) -> None:
+    program = """
+        import json
+        from pyspark.sql import SparkSession
+        import headrace as hr
+        import headrace.spark
+
+        plain = SparkSession.builder.master("local[1]").config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false").getOrCreate()
+        try:
+            headrace.spark.session(master="local[1]")
+        except hr.Conflict as error:
+            print(json.dumps(error.hint))
+        plain.stop()
+    """
+    assert "spark.stop()" in run("3.5", program)
