@@ -38,7 +38,7 @@ impl Columns {
                         file.field(place).data_type(),
                         field.data_type(),
                         field.name(),
-                        &part.path,
+                        &part.file.path,
                     )?;
                 }
                 Ok(place)
@@ -48,7 +48,7 @@ impl Columns {
         roots.sort_unstable();
         roots.dedup();
         Ok(Columns {
-            path: part.path.clone(),
+            path: part.file.path.clone(),
             asked: part.schema.clone(),
             places,
             roots,
@@ -96,7 +96,7 @@ fn find(fields: &Fields, name: &str, part: &Part) -> Result<Option<usize>> {
         [place] => Ok(Some(place)),
         _ => Err(Error::Unsupported(format!(
             "several columns of {} could be '{name}': their names differ in case alone",
-            part.path
+            part.file.path
         ))),
     }
 }
@@ -204,11 +204,28 @@ mod tests {
     use arrow_array::types::{Decimal128Type, Int64Type, TimestampMicrosecondType};
     use arrow_array::{Int32Array, StringArray, TimestampNanosecondArray, UInt64Array};
     use arrow_schema::Field;
+    use std::io;
+
+    use crate::input::{Input, Source};
+    use crate::read::{DataFile, Format};
+
+    struct Nothing;
+
+    impl Source for Nothing {
+        fn read_exact_at(&self, _: &mut [u8], _: u64) -> io::Result<()> {
+            unreachable!("nothing is read to find columns")
+        }
+    }
 
     fn part(fields: Vec<Field>, case_sensitive: bool) -> Part {
         let schema = Arc::new(Schema::new(fields));
-        Part {
+        let file = DataFile {
             path: "f".into(),
+            input: Input::new(Nothing, 0),
+        };
+        Part {
+            file,
+            format: Format::Parquet,
             start: 0,
             length: u64::MAX,
             schema,

@@ -1,4 +1,4 @@
-//! The bytes of a file: of a local one, by positioned reads.
+//! The bytes of a file, by positioned reads.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -14,43 +14,58 @@ use crate::error::{self, Error};
 /// Headers of pages take tens of bytes, and statistics in them hundreds.
 const HEADER_BYTES: usize = 4096;
 
-/// A local file.
-///
-/// It is read and not mapped: were it cut short under a map, the whole JVM would be ended by SIGBUS.
+/// Where the bytes of a file come from.
+pub trait Source: Send + Sync {
+    /// Fills the buffer from a position on; an error if the file ends before.
+    fn read_exact_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()>;
+}
+
+/// A file that is read by many, each from positions of its own.
 #[derive(Clone)]
-pub struct LocalFile {
-    file: Arc<File>,
+pub struct Input {
+    source: Arc<dyn Source>,
     length: u64,
 }
 
-impl LocalFile {
-    pub fn open(path: &str) -> error::Result<Self> {
+impl Input {
+    pub fn new(source: impl Source + 'static, length: u64) -> Self {
+        Input {
+            source: Arc::new(source),
+            length,
+        }
+    }
+
+    /// A local file.
+    ///
+    /// It is read and not mapped: were it cut short under a map, the whole JVM would be ended by SIGBUS.
+    pub fn local(path: &str) -> error::Result<Self> {
         let file = File::open(path).map_err(|why| Error::io(path, &why))?;
         let length = file.metadata().map_err(|why| Error::io(path, &why))?.len();
-        Ok(LocalFile {
-            file: Arc::new(file),
-            length,
-        })
+        Ok(Input::new(file, length))
     }
 }
 
-impl Length for LocalFile {
+impl Source for File {
+    fn read_exact_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buffer, position)
+    }
+}
+
+impl Length for Input {
     fn len(&self) -> u64 {
         self.length
     }
 }
 
-impl ChunkReader for LocalFile {
+impl ChunkReader for Input {
     type T = BufReader<At>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(BufReader::with_capacity(
-            HEADER_BYTES,
-            At {
-                file: self.file.clone(),
-                position: start,
-            },
-        ))
+        let at = At {
+            input: self.clone(),
+            position: start,
+        };
+        Ok(BufReader::with_capacity(HEADER_BYTES, at))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -64,21 +79,25 @@ impl ChunkReader for LocalFile {
             )));
         }
         let mut page = vec![0; length];
-        self.file.read_exact_at(&mut page, start)?;
+        self.source.read_exact_at(&mut page, start)?;
         Ok(page.into())
     }
 }
 
 /// Reads on from a position of its own.
 pub struct At {
-    file: Arc<File>,
+    input: Input,
     position: u64,
 }
 
 impl Read for At {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(buffer, self.position)?;
-        self.position += read as u64;
-        Ok(read)
+        let left = self.input.length.saturating_sub(self.position);
+        let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.input
+            .source
+            .read_exact_at(&mut buffer[..length], self.position)?;
+        self.position += length as u64;
+        Ok(length)
     }
 }

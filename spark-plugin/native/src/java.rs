@@ -5,14 +5,14 @@ use arrow_array::{Array, StructArray};
 use jni::errors::{Error as JniError, ErrorPolicy};
 use jni::objects::{JClass, JString};
 use jni::strings::JNIString;
-use jni::sys::{jboolean, jint, jlong};
+use jni::sys::jlong;
 use jni::{Env, EnvUnowned};
 use std::any::Any;
-use std::sync::Arc;
 
 use crate::error::Error;
-use crate::read::{Batches, Part, read, told, unbroken};
-use crate::{parquet_file, schema};
+use crate::read::{self, Batches, told};
+use crate::request::{self, FileRequest, PartRequest};
+use crate::schema;
 
 /// A part that is being read, and the batch that the JVM is reading.
 struct Reader {
@@ -89,12 +89,12 @@ fn throw<T: Default>(env: &mut Env, class: &std::ffi::CStr, text: &str) -> jni::
 pub extern "system" fn Java_headrace_spark_NativeReader_schema<'local>(
     mut env: EnvUnowned<'local>,
     _: JClass<'local>,
-    path: JString<'local>,
+    asked: JString<'local>,
 ) -> JString<'local> {
     env.with_env(|env| -> Result<JString<'local>, Failure> {
-        let path = path.try_to_string(env)?;
-        let text = schema::to_json(&unbroken(&path, || parquet_file::schema(&path))?, &path)?;
-        Ok(JString::from_str(env, text)?)
+        let asked: FileRequest = request::parse(&asked.try_to_string(env)?)?;
+        let found = read::schema(&asked.open()?, &asked.format)?;
+        Ok(JString::from_str(env, schema::to_json(&found, &asked.path)?)?)
     })
     .resolve::<Throw>()
 }
@@ -104,24 +104,12 @@ pub extern "system" fn Java_headrace_spark_NativeReader_schema<'local>(
 pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
     mut env: EnvUnowned<'local>,
     _: JClass<'local>,
-    path: JString<'local>,
-    start: jlong,
-    length: jlong,
     asked: JString<'local>,
-    case_sensitive: jboolean,
-    batch_rows: jint,
 ) -> jlong {
     env.with_env(|env| -> Result<jlong, Failure> {
-        let part = Part {
-            path: path.try_to_string(env)?,
-            start: start as u64,
-            length: length as u64,
-            schema: Arc::new(schema::from_json(&asked.try_to_string(env)?)?),
-            case_sensitive,
-            batch_rows: batch_rows as usize,
-        };
+        let asked: PartRequest = request::parse(&asked.try_to_string(env)?)?;
         Ok(Box::into_raw(Box::new(Reader {
-            batches: read(part)?,
+            batches: read::read(asked.open()?)?,
             lent: None,
         })) as jlong)
     })

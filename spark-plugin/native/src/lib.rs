@@ -9,9 +9,11 @@ mod input;
 mod java;
 mod parquet_file;
 mod read;
+mod request;
 mod schema;
 mod widen;
 
 pub use error::{Error, Result};
-pub use read::{Batches, Part, read};
+pub use input::{Input, Source};
+pub use read::{Batches, DataFile, Format, Part, read};
 pub use schema::{from_json, to_json};

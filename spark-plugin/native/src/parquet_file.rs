@@ -12,19 +12,19 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use crate::conform::Columns;
 use crate::error::{Error, Result};
-use crate::input::LocalFile;
-use crate::read::{Batches, Part};
+use crate::input::Input;
+use crate::read::{Batches, DataFile, Part};
 use crate::schema::ZONE;
 
 /// The columns of a file, as Arrow knows them.
-pub fn schema(path: &str) -> Result<Schema> {
-    Ok(metadata(path, &LocalFile::open(path)?)?.schema().as_ref().clone())
+pub fn schema(file: &DataFile) -> Result<Schema> {
+    Ok(metadata(&file.path, &file.input)?.schema().as_ref().clone())
 }
 
 /// The rows of the groups whose middle lies in the part: each group belongs to just one part, as with Spark's own reader.
 pub fn read(part: Part) -> Result<Batches> {
-    let input = LocalFile::open(&part.path)?;
-    let metadata = metadata(&part.path, &input)?;
+    let DataFile { path, input } = part.file.clone();
+    let metadata = metadata(&path, &input)?;
     let columns = Columns::find(metadata.schema(), &part)?;
     let groups = groups(metadata.metadata(), part.start, part.length);
     let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.roots().iter().copied());
@@ -33,14 +33,14 @@ pub fn read(part: Part) -> Result<Batches> {
         .with_projection(mask)
         .with_batch_size(part.batch_rows)
         .build()
-        .map_err(|why| Error::corrupt(&part.path, why))?;
+        .map_err(|why| Error::corrupt(&path, why))?;
     Ok(Box::new(batches.map(move |batch| {
-        columns.conform(batch.map_err(|why| Error::corrupt(&part.path, why))?)
+        columns.conform(batch.map_err(|why| Error::corrupt(&path, why))?)
     })))
 }
 
 /// The footer. What other Arrow libraries wrote of their types is ignored: the types are those of Parquet, as in Spark.
-fn metadata(path: &str, input: &LocalFile) -> Result<ArrowReaderMetadata> {
+fn metadata(path: &str, input: &Input) -> Result<ArrowReaderMetadata> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let corrupt = |why| Error::corrupt(path, why);
     let found = ArrowReaderMetadata::load(input, options.clone()).map_err(corrupt)?;

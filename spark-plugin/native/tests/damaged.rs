@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
-use headrace_spark::{Part, Result, from_json, read};
+use headrace_spark::{DataFile, Format, Input, Part, Result, from_json, read};
 use parquet::arrow::ArrowWriter;
 
 const ROWS: usize = 500;
@@ -12,11 +12,16 @@ const ASKED: &str =
     r#"{"type": "struct", "fields": [{"name": "n", "type": "long"}, {"name": "s", "type": "string"}]}"#;
 
 fn rows(path: &str) -> Result<usize> {
-    let part = Part {
+    let file = DataFile {
         path: path.into(),
+        input: Input::local(path)?,
+    };
+    let part = Part {
+        file,
+        format: Format::Parquet,
         start: 0,
         length: u64::MAX,
-        schema: Arc::new(from_json(ASKED)?),
+        schema: Arc::new(from_json(&ASKED.parse().unwrap())?),
         case_sensitive: true,
         batch_rows: 100,
     };

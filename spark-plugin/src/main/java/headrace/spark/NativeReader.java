@@ -25,20 +25,19 @@ final class NativeReader implements AutoCloseable {
   private long batch;
 
   /**
-   * @param start of the part, in bytes of the file, as is {@code length}
-   * @param schema the columns to give; null where the file has no such column
+   * @param request what {@link Request#part} says
+   * @param schema the columns that it asks for
    * @throws IOException what is there cannot be read
    * @throws UnsupportedOperationException a column cannot be read as the type in {@code schema}
    */
-  NativeReader(String path, long start, long length, StructType schema, boolean caseSensitive, int batchRows)
-      throws IOException {
+  NativeReader(String request, StructType schema) throws IOException {
     this.schema = schema;
-    this.handle = open(path, start, length, schema.json(), caseSensitive, batchRows);
+    this.handle = open(request);
   }
 
-  /** The schema of a file. */
-  static StructType schemaOf(String path) throws IOException {
-    return (StructType) StructType.fromJson(schema(path));
+  /** The schema of a file, of which {@link Request#file} says which. */
+  static StructType schemaOf(String request) throws IOException {
+    return (StructType) StructType.fromJson(schema(request));
   }
 
   /** Goes to the next batch; false after the last. */
@@ -69,10 +68,9 @@ final class NativeReader implements AutoCloseable {
     }
   }
 
-  private static native String schema(String path) throws IOException;
+  private static native String schema(String request) throws IOException;
 
-  private static native long open(
-      String path, long start, long length, String schema, boolean caseSensitive, int batchRows) throws IOException;
+  private static native long open(String request) throws IOException;
 
   private static native long next(long handle) throws IOException;
 

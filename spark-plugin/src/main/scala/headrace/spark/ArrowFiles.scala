@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StructType
 private[spark] object ArrowFiles {
   /** The schema of the first file; none where there is no file. */
   def schema(files: Seq[FileStatus]): Option[StructType] =
-    files.headOption.map(file => NativeReader.schemaOf(local(file.getPath)))
+    files.headOption.map(file => NativeReader.schemaOf(Request.file(local(file.getPath))))
 
   def readOnly: Throwable = new UnsupportedOperationException(
     "the source 'arrow' reads files, and writes none: write with format(\"parquet\")")

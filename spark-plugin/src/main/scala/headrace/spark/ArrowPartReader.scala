@@ -10,8 +10,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 class ArrowPartReader(file: PartitionedFile, dataSchema: StructType, partitionSchema: StructType, read: ReadOptions)
     extends PartitionReader[ColumnarBatch] {
 
-  private val reader = new NativeReader(
-    ArrowFiles.local(file.toPath), file.start, file.length, dataSchema, read.caseSensitive, read.batchRows)
+  private val reader = new NativeReader(Request.part(file, dataSchema, read), dataSchema)
 
   override def next(): Boolean = reader.next()
 

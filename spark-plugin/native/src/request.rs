@@ -1,0 +1,60 @@
+//! What the JVM asks for, as JSON.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::read::{DataFile, Format, Part};
+use crate::schema;
+
+/// Which file is meant.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRequest {
+    pub path: String,
+    pub format: Format,
+}
+
+/// Which rows and columns of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartRequest {
+    #[serde(flatten)]
+    file: FileRequest,
+    start: u64,
+    length: u64,
+    schema: Value,
+    case_sensitive: bool,
+    batch_rows: usize,
+}
+
+impl FileRequest {
+    pub fn open(&self) -> Result<DataFile> {
+        Ok(DataFile {
+            path: self.path.clone(),
+            input: Input::local(&self.path)?,
+        })
+    }
+}
+
+impl PartRequest {
+    pub fn open(self) -> Result<Part> {
+        Ok(Part {
+            file: self.file.open()?,
+            format: self.file.format,
+            start: self.start,
+            length: self.length,
+            schema: Arc::new(schema::from_json(&self.schema)?),
+            case_sensitive: self.case_sensitive,
+            batch_rows: self.batch_rows,
+        })
+    }
+}
+
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|why| Error::Unsupported(format!("no request of this reader: {why}")))
+}

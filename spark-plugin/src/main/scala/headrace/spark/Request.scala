@@ -1,0 +1,29 @@
+package headrace.spark
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.types.StructType
+
+/** What is asked of the native part, as the JSON that `request.rs` reads. */
+private[spark] object Request {
+  private val mapper = new ObjectMapper
+
+  /** A file. */
+  def file(path: String): String = fileNode(path).toString
+
+  /** What one task reads: some columns of the rows that begin in a part of a file. */
+  def part(file: PartitionedFile, schema: StructType, read: ReadOptions): String = {
+    val node = fileNode(ArrowFiles.local(file.toPath))
+    node.put("start", file.start).put("length", file.length)
+    node.set[ObjectNode]("schema", mapper.readTree(schema.json))
+    node.put("caseSensitive", read.caseSensitive).put("batchRows", read.batchRows)
+    node.toString
+  }
+
+  private def fileNode(path: String): ObjectNode = {
+    val node = mapper.createObjectNode().put("path", path)
+    node.putObject("format").put("kind", "parquet")
+    node
+  }
+}
