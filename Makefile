@@ -162,7 +162,7 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python -name '*.pyc'
 	@echo "building the data source for Spark (minutes)"
 	@cargo build --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
 	@for line in $(SPARK_PROFILES); do \
-		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line package || exit 1; \
+		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line -Dmaven.test.skip=true package || exit 1; \
 	done
 	@rm -rf $(PLUGIN)/dist
 	@$(UV) build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir $(PLUGIN)/dist $(PLUGIN)
@@ -189,9 +189,12 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 test: setup ## the tests that need nothing but Python (minutes)
 	$(PYTEST) -n 3 -m "not slow" --ignore=tests/native
 
-test-native: ## the native parts' own tests
+test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 	cargo test --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
+	for line in $(SPARK_PROFILES); do \
+		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
+	done
 
 test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope

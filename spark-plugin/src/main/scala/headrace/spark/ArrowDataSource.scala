@@ -1,6 +1,5 @@
 package headrace.spark
 
-import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.FileFormat
 import org.apache.spark.sql.execution.datasources.v2.FileDataSourceV2
 import org.apache.spark.sql.types.StructType
@@ -16,9 +15,9 @@ class ArrowDataSource extends FileDataSourceV2 {
 
   override def fallbackFileFormat: Class[_ <: FileFormat] = classOf[ArrowFileFormat]
 
-  override def getTable(options: CaseInsensitiveStringMap): Table = table(options, None)
+  override def getTable(options: CaseInsensitiveStringMap): ArrowTable = table(options, None)
 
-  override def getTable(options: CaseInsensitiveStringMap, schema: StructType): Table = table(options, Some(schema))
+  override def getTable(options: CaseInsensitiveStringMap, schema: StructType): ArrowTable = table(options, Some(schema))
 
   private def table(options: CaseInsensitiveStringMap, schema: Option[StructType]) = {
     val paths = getPaths(options)
