@@ -3,13 +3,14 @@
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, StructArray};
 use jni::errors::{Error as JniError, ErrorPolicy};
-use jni::objects::{JClass, JString};
+use jni::objects::{JClass, JObject, JString};
 use jni::strings::JNIString;
 use jni::sys::jlong;
 use jni::{Env, EnvUnowned};
 use std::any::Any;
 
 use crate::error::Error;
+use crate::java_source::JavaSource;
 use crate::read::{self, Batches, told};
 use crate::request::{self, FileRequest, PartRequest};
 use crate::schema;
@@ -84,16 +85,17 @@ fn throw<T: Default>(env: &mut Env, class: &std::ffi::CStr, text: &str) -> jni::
     Ok(T::default())
 }
 
-/// The schema of a file, in Spark's JSON.
+/// The schema of a file, in Spark's JSON. Its bytes come from a `HadoopFile`, or if that is null from a local file.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_headrace_spark_NativeReader_schema<'local>(
     mut env: EnvUnowned<'local>,
     _: JClass<'local>,
     asked: JString<'local>,
+    file: JObject<'local>,
 ) -> JString<'local> {
     env.with_env(|env| -> Result<JString<'local>, Failure> {
         let asked: FileRequest = request::parse(&asked.try_to_string(env)?)?;
-        let found = read::schema(&asked.open()?, &asked.format)?;
+        let found = read::schema(&asked.open(JavaSource::of(env, &file)?)?, &asked.format)?;
         Ok(JString::from_str(env, schema::to_json(&found, &asked.path)?)?)
     })
     .resolve::<Throw>()
@@ -105,11 +107,12 @@ pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
     mut env: EnvUnowned<'local>,
     _: JClass<'local>,
     asked: JString<'local>,
+    file: JObject<'local>,
 ) -> jlong {
     env.with_env(|env| -> Result<jlong, Failure> {
         let asked: PartRequest = request::parse(&asked.try_to_string(env)?)?;
         Ok(Box::into_raw(Box::new(Reader {
-            batches: read::read(asked.open()?)?,
+            batches: read::read(asked.open(JavaSource::of(env, &file)?)?)?,
             lent: None,
         })) as jlong)
     })

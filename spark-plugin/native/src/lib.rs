@@ -7,11 +7,13 @@ mod conform;
 mod error;
 mod input;
 mod java;
+mod java_source;
 mod parquet_file;
 mod read;
 mod request;
 mod schema;
 mod widen;
+mod windows;
 
 pub use error::{Error, Result};
 pub use input::{Input, Source};

@@ -1,5 +1,6 @@
 //! Parquet: the row groups of one part of a file, decoded to the types that Spark asked for.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
@@ -28,6 +29,7 @@ pub fn read(part: Part) -> Result<Batches> {
     let columns = Columns::find(metadata.schema(), &part)?;
     let groups = groups(metadata.metadata(), part.start, part.length);
     let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.roots().iter().copied());
+    let input = input.planned(|| chunks(metadata.metadata(), &groups, &mask));
     let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
         .with_row_groups(groups)
         .with_projection(mask)
@@ -72,6 +74,19 @@ fn moment(kind: &DataType) -> DataType {
         }
         other => other.clone(),
     }
+}
+
+/// Where the columns lie that are read, by row group.
+fn chunks(metadata: &ParquetMetaData, groups: &[usize], mask: &ProjectionMask) -> Vec<Vec<Range<u64>>> {
+    let chunks = |group: &usize| {
+        let columns = metadata.row_group(*group).columns().iter().enumerate();
+        let asked = columns.filter(|(leaf, _)| mask.leaf_included(*leaf));
+        asked
+            .map(|(_, column)| column.byte_range())
+            .map(|(start, length)| start..start + length)
+            .collect()
+    };
+    groups.iter().map(chunks).collect()
 }
 
 fn groups(metadata: &ParquetMetaData, start: u64, length: u64) -> Vec<usize> {

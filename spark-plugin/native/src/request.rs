@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::input::Input;
+use crate::input::{Input, Listed, Source};
 use crate::read::{DataFile, Format, Part};
 use crate::schema;
 
@@ -17,6 +17,10 @@ use crate::schema;
 pub struct FileRequest {
     pub path: String,
     pub format: Format,
+    /// Its bytes, when Spark listed it.
+    size: u64,
+    /// When it had last been changed then, in milliseconds since 1970.
+    modified: i64,
 }
 
 /// Which rows and columns of it.
@@ -33,18 +37,26 @@ pub struct PartRequest {
 }
 
 impl FileRequest {
-    pub fn open(&self) -> Result<DataFile> {
+    /// Local, unless it is told where its bytes come from.
+    pub fn open(&self, far: Option<impl Source + 'static>) -> Result<DataFile> {
+        let listed = Listed {
+            length: self.size,
+            modified: self.modified,
+        };
         Ok(DataFile {
             path: self.path.clone(),
-            input: Input::local(&self.path)?,
+            input: match far {
+                Some(source) => Input::far(source, self.size),
+                None => Input::listed(&self.path, listed)?,
+            },
         })
     }
 }
 
 impl PartRequest {
-    pub fn open(self) -> Result<Part> {
+    pub fn open(self, far: Option<impl Source + 'static>) -> Result<Part> {
         Ok(Part {
-            file: self.file.open()?,
+            file: self.file.open(far)?,
             format: self.file.format,
             start: self.start,
             length: self.length,

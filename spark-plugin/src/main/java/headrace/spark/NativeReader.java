@@ -6,7 +6,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * One part of a file, read batch by batch by the native part. Of one thread; closed once.
+ * One part of a file, read batch by batch by the native part.
  *
  * <p>The columns of a batch lie in native memory that is freed by the next {@link #next} and by {@link #close}.
  */
@@ -21,28 +21,50 @@ final class NativeReader implements AutoCloseable {
   private static final int CHILDREN = 48;
 
   private final StructType schema;
+  private final HadoopFile file;
   private long handle;
   private long batch;
 
   /**
    * @param request what {@link Request#part} says
    * @param schema the columns that it asks for
+   * @param file its bytes, which are closed with this; null of a local file
    * @throws IOException what is there cannot be read
    * @throws UnsupportedOperationException a column cannot be read as the type in {@code schema}
    */
-  NativeReader(String request, StructType schema) throws IOException {
+  NativeReader(String request, StructType schema, HadoopFile file) throws IOException {
     this.schema = schema;
-    this.handle = open(request);
+    this.file = file;
+    try {
+      handle = open(request, file);
+    } catch (IOException error) {
+      throw explained(error, file);
+    } finally {
+      if (handle == 0) {
+        close();
+      }
+    }
   }
 
-  /** The schema of a file, of which {@link Request#file} says which. */
-  static StructType schemaOf(String request) throws IOException {
-    return (StructType) StructType.fromJson(schema(request));
+  /** The schema of a file, of which {@link Request#file} says which; {@code file} is closed. */
+  static StructType schemaOf(String request, HadoopFile file) throws IOException {
+    try (HadoopFile closed = file) {
+      return (StructType) StructType.fromJson(schema(request, file));
+    } catch (IOException error) {
+      throw explained(error, file);
+    }
   }
 
   /** Goes to the next batch; false after the last. */
-  boolean next() throws IOException {
-    batch = next(handle);
+  synchronized boolean next() throws IOException {
+    if (handle == 0) {
+      throw new IOException("the reader is closed");
+    }
+    try {
+      batch = next(handle);
+    } catch (IOException error) {
+      throw explained(error, file);
+    }
     return batch != 0;
   }
 
@@ -60,17 +82,28 @@ final class NativeReader implements AutoCloseable {
     return columns;
   }
 
+  /** May be called by another thread, and more than once. */
   @Override
-  public void close() {
-    if (handle != 0) {
-      close(handle);
-      handle = 0;
+  public synchronized void close() throws IOException {
+    try {
+      if (handle != 0) {
+        close(handle);
+        handle = 0;
+      }
+    } finally {
+      if (file != null) {
+        file.close();
+      }
     }
   }
 
-  private static native String schema(String request) throws IOException;
+  private static IOException explained(IOException error, HadoopFile file) {
+    return file == null ? error : file.explained(error);
+  }
 
-  private static native long open(String request) throws IOException;
+  private static native String schema(String request, HadoopFile file) throws IOException;
+
+  private static native long open(String request, HadoopFile file) throws IOException;
 
   private static native long next(long handle) throws IOException;
 

@@ -18,7 +18,7 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
 
   override def inferSchema(
       session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
-    ArrowFiles.schema(files)
+    ArrowFiles.schema(session, options, files)
 
   override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean = true
 

@@ -10,7 +10,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 class ArrowPartReader(file: PartitionedFile, dataSchema: StructType, partitionSchema: StructType, read: ReadOptions)
     extends PartitionReader[ColumnarBatch] {
 
-  private val reader = new NativeReader(Request.part(file, dataSchema, read), dataSchema)
+  private val reader = new NativeReader(
+    Request.part(file, dataSchema, read),
+    dataSchema,
+    ArrowFiles.bytes(file.toPath, file.fileSize, file.modificationTime, read.hadoop.value.value))
 
   override def next(): Boolean = reader.next()
 

@@ -12,6 +12,8 @@ import org.apache.spark.sql.execution.datasources.v2.FileTable
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
+import scala.collection.JavaConverters._
+
 /** The files of some paths, as a table that is read. */
 class ArrowTable(
     override val name: String,
@@ -27,7 +29,8 @@ class ArrowTable(
 
   override def capabilities: util.Set[TableCapability] = util.EnumSet.of(TableCapability.BATCH_READ)
 
-  override def inferSchema(files: Seq[FileStatus]): Option[StructType] = ArrowFiles.schema(files)
+  override def inferSchema(files: Seq[FileStatus]): Option[StructType] =
+    ArrowFiles.schema(session, options.asCaseSensitiveMap.asScala.toMap, files)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     new ArrowScanBuilder(session, fileIndex, dataSchema, mergedWith(options))

@@ -1,9 +1,11 @@
 package headrace.spark
 
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.util.SerializableConfiguration
 
 import scala.collection.JavaConverters._
 import scala.util.Try
@@ -12,8 +14,12 @@ import scala.util.Try
   *
   * @param batchRows
   *   rows that a batch has at most
+  * @param hadoop
+  *   how Hadoop reaches its file systems
   */
-case class ReadOptions(batchRows: Int, caseSensitive: Boolean, files: FileSourceOptions) extends Serializable
+case class ReadOptions(
+    batchRows: Int, caseSensitive: Boolean, files: FileSourceOptions, hadoop: Broadcast[SerializableConfiguration])
+    extends Serializable
 
 object ReadOptions {
   /** Fewer, and what each batch costs shows; more, and batches leave the processor's caches. */
@@ -27,7 +33,9 @@ object ReadOptions {
     ReadOptions(
       told.get("batchRows").map(positive("batchRows", _)).getOrElse(DefaultBatchRows),
       session.conf.get("spark.sql.caseSensitive").toBoolean,
-      new FileSourceOptions(told))
+      new FileSourceOptions(told),
+      session.sparkContext.broadcast(
+        new SerializableConfiguration(session.sessionState.newHadoopConfWithOptions(options))))
   }
 
   private def positive(name: String, text: String): Int =

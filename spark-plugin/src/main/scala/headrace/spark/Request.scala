@@ -2,6 +2,7 @@ package headrace.spark
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.datasources.PartitionedFile
 import org.apache.spark.sql.types.StructType
 
@@ -9,20 +10,20 @@ import org.apache.spark.sql.types.StructType
 private[spark] object Request {
   private val mapper = new ObjectMapper
 
-  /** A file. */
-  def file(path: String): String = fileNode(path).toString
+  /** A file, and what was listed of it. */
+  def file(path: Path, size: Long, modified: Long): String = fileNode(path, size, modified).toString
 
   /** What one task reads: some columns of the rows that begin in a part of a file. */
   def part(file: PartitionedFile, schema: StructType, read: ReadOptions): String = {
-    val node = fileNode(ArrowFiles.local(file.toPath))
+    val node = fileNode(file.toPath, file.fileSize, file.modificationTime)
     node.put("start", file.start).put("length", file.length)
     node.set[ObjectNode]("schema", mapper.readTree(schema.json))
     node.put("caseSensitive", read.caseSensitive).put("batchRows", read.batchRows)
     node.toString
   }
 
-  private def fileNode(path: String): ObjectNode = {
-    val node = mapper.createObjectNode().put("path", path)
+  private def fileNode(path: Path, size: Long, modified: Long): ObjectNode = {
+    val node = mapper.createObjectNode().put("path", ArrowFiles.shown(path)).put("size", size).put("modified", modified)
     node.putObject("format").put("kind", "parquet")
     node
   }
