@@ -1,7 +1,8 @@
 """Runs statements in Spark, for a process that writes them as lines of JSON and reads a line for each.
 
-A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is given, the rows of the last one are written as a Parquet file there; where
-`insert` is given, into a feature group of Headrace. The answer has the `result`, and the `error` if there was one. Ends
+A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is
+given, the rows of the last one are written as a Parquet file there; where `insert` is given, into a feature group of
+Headrace; where `scan` is, its plan is told, and what the one scan in it counted. The answer has the `result`, and the `error` if there was one. Ends
 when the input ends.
 """
 
@@ -44,18 +45,37 @@ def done(
     views: dict[str, dict[str, Any]] | None = None,
     into: str | None = None,
     insert: dict[str, Any] | None = None,
+    scan: bool = False,
 ) -> Any:
     for name, view in (views or {}).items():
         reader = session.read.format(view["format"]).options(**view["options"])
         if view["schema"] is not None:
             reader = reader.schema(view["schema"])
         reader.load(view["paths"]).createOrReplaceTempView(name)
-    last = statements.pop() if into or insert else None
+    last = statements.pop() if into or insert or scan else None
     for statement in statements:
         session.sql(statement)
     if into:
         save(session, last, Path(into))
+    if scan:
+        return scanned(session, last)
     return inserted(session, last, **insert) if insert else None
+
+
+def scanned(session: SparkSession, query: str) -> dict[str, Any]:
+    """Runs a query of one table: its plan, its rows, and what the scan of the table, and all above it, counted."""
+    frame = session.sql(query)
+    rows = len(frame.collect())
+    plan = frame._jdf.queryExecution().executedPlan()
+    counts: dict[str, int] = {}
+    told = plan
+    while told is not None:
+        metrics = told.metrics().iterator()
+        while metrics.hasNext():
+            metric = metrics.next()
+            counts[metric._1()] = metric._2().value()
+        told = None if told.children().isEmpty() else told.children().head()
+    return {"plan": plan.toString(), "rows": rows, "counts": counts}
 
 
 def inserted(session: SparkSession, query: str, target: str, project: str, group: str, mode: str) -> int:

@@ -67,6 +67,11 @@ class Spark:
         path.unlink()
         return found
 
+    def scan(self, query: str, *, views: dict[str, dict[str, Any]] | None = None) -> dict[str, Any]:
+        """A query of one table: its `plan`, how many `rows` it has, and what the scan `counts`. Raises SparkError."""
+        told: dict[str, Any] = self._ask([query], scan=True, views=views)
+        return told
+
     def insert(self, query: str, target: object, project: str, group: str, mode: str = "upsert") -> int:
         """Insert the rows of a query into a feature group: how many were new. Raises SparkError."""
         told = {"target": str(target), "project": project, "group": group, "mode": mode}

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
-use arrow_schema::{DataType, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use crate::error::{Error, Result};
 use crate::read::Part;
@@ -60,6 +60,26 @@ impl Columns {
         &self.roots
     }
 
+    /// The type that was asked for of a column, or of a field in it; none if it was not asked for.
+    pub fn asked(&self, path: &[String]) -> Option<&DataType> {
+        within(self.asked.fields(), path).map(Field::data_type)
+    }
+
+    /// The place of a column in the file; none if it was not asked for, or is not there.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.places[self.asked.index_of(name).ok()?]
+    }
+
+    /// What the file has for a column that was asked for, or a field in it; none if it is not there.
+    pub fn found<'a>(&self, path: &[String], file: &'a Schema) -> Option<&'a Field> {
+        let root = file.field(self.place(path.first()?)?);
+        match (&path[1..], root.data_type()) {
+            ([], _) => Some(root),
+            (deeper, DataType::Struct(fields)) => within(fields, deeper),
+            _ => None,
+        }
+    }
+
     /// A batch of [`Columns::roots`], as what was asked for.
     pub fn conform(&self, batch: RecordBatch) -> Result<RecordBatch> {
         let columns = self
@@ -78,6 +98,16 @@ impl Columns {
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.asked.clone(), columns, &rows)
             .map_err(|why| Error::corrupt(&self.path, why))
+    }
+}
+
+/// The field that a path of names leads to, through structs.
+fn within<'a>(fields: &'a Fields, path: &[String]) -> Option<&'a Field> {
+    let (_, field) = fields.find(path.first()?)?;
+    match (&path[1..], field.data_type()) {
+        ([], _) => Some(field),
+        (deeper, DataType::Struct(fields)) => within(fields, deeper),
+        _ => None,
     }
 }
 
@@ -203,7 +233,6 @@ mod tests {
     use super::*;
     use arrow_array::types::{Decimal128Type, Int64Type, TimestampMicrosecondType};
     use arrow_array::{Int32Array, StringArray, TimestampNanosecondArray, UInt64Array};
-    use arrow_schema::Field;
     use std::io;
 
     use crate::input::{Input, Source};
@@ -231,6 +260,9 @@ mod tests {
             schema,
             case_sensitive,
             batch_rows: 10,
+            batch_bytes: usize::MAX,
+            limit: None,
+            filters: Vec::new(),
         }
     }
 

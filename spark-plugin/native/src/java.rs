@@ -5,19 +5,20 @@ use arrow_array::{Array, StructArray};
 use jni::errors::{Error as JniError, ErrorPolicy};
 use jni::objects::{JClass, JObject, JString};
 use jni::strings::JNIString;
-use jni::sys::jlong;
+use jni::sys::{jboolean, jlong};
 use jni::{Env, EnvUnowned};
 use std::any::Any;
 
 use crate::error::Error;
 use crate::java_source::JavaSource;
-use crate::read::{self, Batches, told};
+use crate::read::{self, Batches, Groups, told};
 use crate::request::{self, FileRequest, PartRequest};
 use crate::schema;
 
 /// A part that is being read, and the batch that the JVM is reading.
 struct Reader {
     batches: Batches,
+    groups: Groups,
     lent: Option<Box<FFI_ArrowArray>>,
 }
 
@@ -111,8 +112,10 @@ pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
 ) -> jlong {
     env.with_env(|env| -> Result<jlong, Failure> {
         let asked: PartRequest = request::parse(&asked.try_to_string(env)?)?;
+        let (batches, groups) = read::read(asked.open(JavaSource::of(env, &file)?)?)?;
         Ok(Box::into_raw(Box::new(Reader {
-            batches: read::read(asked.open(JavaSource::of(env, &file)?)?)?,
+            batches,
+            groups,
             lent: None,
         })) as jlong)
     })
@@ -137,6 +140,22 @@ pub extern "system" fn Java_headrace_spark_NativeReader_next<'local>(
         let address = &raw const *lent as jlong;
         reader.lent = Some(lent);
         Ok(address)
+    })
+    .resolve::<Throw>()
+}
+
+/// How many row groups of the part are read, or how many are not.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeReader_groups<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+    skipped: jboolean,
+) -> jlong {
+    env.with_env(|_| -> Result<jlong, Failure> {
+        // SAFETY: it came from `open`, and Java calls nothing after `close`, nor from several threads.
+        let Groups { read, skipped: not } = unsafe { &*(reader as *const Reader) }.groups;
+        Ok(if skipped { not } else { read } as jlong)
     })
     .resolve::<Throw>()
 }

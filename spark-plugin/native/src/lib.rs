@@ -5,17 +5,23 @@
 
 mod conform;
 mod error;
+mod filter;
 mod input;
 mod java;
 mod java_source;
 mod parquet_file;
+mod parquet_groups;
+mod parquet_leaf;
+mod parquet_pages;
 mod read;
 mod request;
 mod schema;
+mod value;
 mod widen;
 mod windows;
 
 pub use error::{Error, Result};
+pub use filter::{Comparison, Filter};
 pub use input::{Input, Source};
-pub use read::{Batches, DataFile, Format, Part, read};
+pub use read::{Batches, DataFile, Format, Groups, Part, read};
 pub use schema::{from_json, to_json};

@@ -1,20 +1,23 @@
 //! Parquet: the row groups of one part of a file, decoded to the types that Spark asked for.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 use parquet::basic::Type as Physical;
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use crate::conform::Columns;
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::read::{Batches, DataFile, Part};
+use crate::parquet_groups::Group;
+use crate::parquet_pages::select;
+use crate::read::{Batches, DataFile, Groups, Part};
 use crate::schema::ZONE;
 
 /// The columns of a file, as Arrow knows them.
@@ -23,22 +26,42 @@ pub fn schema(file: &DataFile) -> Result<Schema> {
 }
 
 /// The rows of the groups whose middle lies in the part: each group belongs to just one part, as with Spark's own reader.
-pub fn read(part: Part) -> Result<Batches> {
+pub fn read(part: Part) -> Result<(Batches, Groups)> {
     let DataFile { path, input } = part.file.clone();
     let metadata = metadata(&path, &input)?;
     let columns = Columns::find(metadata.schema(), &part)?;
-    let groups = groups(metadata.metadata(), part.start, part.length);
+    let within = groups(metadata.metadata(), part.start, part.length);
+    let whole = within
+        .iter()
+        .map(|group| Group::new(*group, &columns, &metadata, &input));
+    let asked: Vec<_> = whole.filter(|group| group.could_match(&part.filters)).collect();
+    let groups: Vec<_> = asked.iter().map(|group| group.index).collect();
+    let counts = Groups {
+        read: groups.len(),
+        skipped: within.len() - groups.len(),
+    };
     let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.roots().iter().copied());
-    let input = input.planned(|| chunks(metadata.metadata(), &groups, &mask));
-    let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
+    let fitting = part.batch_bytes / width(metadata.metadata(), &groups, &mask);
+    let rows = part.batch_rows.min(fitting).min(part.limit.unwrap_or(usize::MAX));
+    let selected = select(&part.filters, &asked, |leaf| mask.leaf_included(leaf), &input);
+    let (metadata, selection) = match selected {
+        Some((paged, selection)) => (paged, Some(selection)),
+        None => (metadata.clone(), None),
+    };
+    let input = input.planned(|| chunks(metadata.metadata(), &groups, &mask, selection.as_ref()));
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
         .with_row_groups(groups)
         .with_projection(mask)
-        .with_batch_size(part.batch_rows)
-        .build()
-        .map_err(|why| Error::corrupt(&path, why))?;
-    Ok(Box::new(batches.map(move |batch| {
-        columns.conform(batch.map_err(|why| Error::corrupt(&path, why))?)
-    })))
+        .with_batch_size(rows.max(1));
+    if let Some(selection) = selection {
+        builder = builder.with_row_selection(selection);
+    }
+    if let Some(limit) = part.limit {
+        builder = builder.with_limit(limit);
+    }
+    let batches = builder.build().map_err(|why| Error::corrupt(&path, why))?;
+    let batches = batches.map(move |batch| columns.conform(batch.map_err(|why| Error::corrupt(&path, why))?));
+    Ok((Box::new(batches), counts))
 }
 
 /// The footer. What other Arrow libraries wrote of their types is ignored: the types are those of Parquet, as in Spark.
@@ -76,17 +99,71 @@ fn moment(kind: &DataType) -> DataType {
     }
 }
 
-/// Where the columns lie that are read, by row group.
-fn chunks(metadata: &ParquetMetaData, groups: &[usize], mask: &ProjectionMask) -> Vec<Vec<Range<u64>>> {
+/// Where the bytes lie that are read, by row group: the columns, or of them the pages with rows that are selected.
+fn chunks(
+    metadata: &ParquetMetaData,
+    groups: &[usize],
+    mask: &ProjectionMask,
+    selection: Option<&RowSelection>,
+) -> Vec<Vec<Range<u64>>> {
+    let mut left = selection.cloned();
     let chunks = |group: &usize| {
-        let columns = metadata.row_group(*group).columns().iter().enumerate();
+        let written = metadata.row_group(*group);
+        let rows = left
+            .as_mut()
+            .map(|left| left.split_off(written.num_rows() as usize));
+        let columns = written.columns().iter().enumerate();
         let asked = columns.filter(|(leaf, _)| mask.leaf_included(*leaf));
-        asked
-            .map(|(_, column)| column.byte_range())
-            .map(|(start, length)| start..start + length)
-            .collect()
+        let ranges = asked.flat_map(|(leaf, column)| {
+            let (start, length) = column.byte_range();
+            let pages = metadata
+                .page_index()
+                .and_then(|pages| pages.offset_index(*group, leaf));
+            match (&rows, pages) {
+                (Some(rows), Some(pages)) => {
+                    let pages = pages.page_locations();
+                    let first = pages.first().map_or(start, |page| page.offset as u64);
+                    let dictionary = start..first;
+                    iter::once(dictionary).chain(rows.scan_ranges(pages)).collect()
+                }
+                _ => vec![start..start + length],
+            }
+        });
+        ranges.filter(|range| !range.is_empty()).collect()
     };
     groups.iter().map(chunks).collect()
+}
+
+/// Bytes that a row takes in memory, on average; 1 at least.
+fn width(metadata: &ParquetMetaData, groups: &[usize], mask: &ProjectionMask) -> usize {
+    let groups = groups.iter().map(|group| metadata.row_group(*group));
+    let (bytes, rows) = groups.fold((0, 0), |(bytes, rows), group| {
+        let columns = group.columns().iter().enumerate();
+        let read = columns.filter(|(leaf, _)| mask.leaf_included(*leaf));
+        (
+            bytes + read.map(|(_, column)| decoded(column)).sum::<i64>(),
+            rows + group.num_rows(),
+        )
+    });
+    usize::try_from(bytes / rows.max(1)).unwrap_or(0).max(1)
+}
+
+/// Bytes that the values of a column take in memory.
+fn decoded(column: &ColumnChunkMetaData) -> i64 {
+    let each = match column.column_type() {
+        // With the offset of each; the file tells of dictionaries' values once, if it does not tell of all.
+        Physical::BYTE_ARRAY => {
+            let bytes = column.unencoded_byte_array_data_bytes();
+            return bytes
+                .unwrap_or(column.uncompressed_size())
+                .saturating_add(4 * column.num_values());
+        }
+        Physical::BOOLEAN => 1,
+        Physical::INT32 | Physical::FLOAT => 4,
+        Physical::INT64 | Physical::DOUBLE | Physical::INT96 => 8,
+        Physical::FIXED_LEN_BYTE_ARRAY => 16,
+    };
+    column.num_values().saturating_mul(each)
 }
 
 fn groups(metadata: &ParquetMetaData, start: u64, length: u64) -> Vec<usize> {

@@ -9,6 +9,7 @@ use arrow_schema::{Schema, SchemaRef};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::input::Input;
 use crate::parquet_file;
 
@@ -40,6 +41,19 @@ pub struct Part {
     pub case_sensitive: bool,
     /// Rows of a batch, at most.
     pub batch_rows: usize,
+    /// Bytes of a batch, at most, as far as the file tells how wide its rows are.
+    pub batch_bytes: usize,
+    /// Rows that are enough.
+    pub limit: Option<usize>,
+    /// Rows of which any of these is not true need not be read.
+    pub filters: Vec<Filter>,
+}
+
+/// The row groups of a part, or whatever else of it can be skipped as a whole.
+#[derive(Clone, Copy, Default)]
+pub struct Groups {
+    pub read: usize,
+    pub skipped: usize,
 }
 
 /// Batches of just the schema that was asked for.
@@ -52,15 +66,14 @@ pub fn schema(file: &DataFile, format: &Format) -> Result<Schema> {
     })
 }
 
-/// Opens a part of a file. Nothing but its footer is read before the first batch is asked for.
-pub fn read(part: Part) -> Result<Batches> {
+/// Opens a part of a file. Nothing but what the file says of its rows is read before the first batch is asked for.
+pub fn read(part: Part) -> Result<(Batches, Groups)> {
     let path = part.file.path.clone();
-    let mut batches = unbroken(&path, || match part.format {
+    let (mut batches, groups) = unbroken(&path, || match part.format {
         Format::Parquet => parquet_file::read(part),
     })?;
-    Ok(Box::new(iter::from_fn(move || {
-        unbroken(&path, || batches.next().transpose()).transpose()
-    })))
+    let batches = iter::from_fn(move || unbroken(&path, || batches.next().transpose()).transpose());
+    Ok((Box::new(batches), groups))
 }
 
 /// Some decoders of damaged files panic: that, too, is an error of the file.

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::filter::Filter;
 use crate::input::{Input, Listed, Source};
 use crate::read::{DataFile, Format, Part};
 use crate::schema;
@@ -34,6 +35,9 @@ pub struct PartRequest {
     schema: Value,
     case_sensitive: bool,
     batch_rows: usize,
+    batch_bytes: usize,
+    limit: Option<usize>,
+    filters: Vec<Filter>,
 }
 
 impl FileRequest {
@@ -63,6 +67,9 @@ impl PartRequest {
             schema: Arc::new(schema::from_json(&self.schema)?),
             case_sensitive: self.case_sensitive,
             batch_rows: self.batch_rows,
+            batch_bytes: self.batch_bytes,
+            limit: self.limit,
+            filters: self.filters,
         })
     }
 }

@@ -24,8 +24,14 @@ fn rows(path: &str) -> Result<usize> {
         schema: Arc::new(from_json(&ASKED.parse().unwrap())?),
         case_sensitive: true,
         batch_rows: 100,
+        batch_bytes: usize::MAX,
+        limit: None,
+        filters: Vec::new(),
     };
-    read(part)?.map(|batch| batch.map(|batch| batch.num_rows())).sum()
+    read(part)?
+        .0
+        .map(|batch| batch.map(|batch| batch.num_rows()))
+        .sum()
 }
 
 #[test]

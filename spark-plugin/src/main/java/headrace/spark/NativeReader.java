@@ -82,6 +82,11 @@ final class NativeReader implements AutoCloseable {
     return columns;
   }
 
+  /** How many row groups of the part are skipped, or how many are not. */
+  long groups(boolean skipped) {
+    return groups(handle, skipped);
+  }
+
   /** May be called by another thread, and more than once. */
   @Override
   public synchronized void close() throws IOException {
@@ -106,6 +111,8 @@ final class NativeReader implements AutoCloseable {
   private static native long open(String request, HadoopFile file) throws IOException;
 
   private static native long next(long handle) throws IOException;
+
+  private static native long groups(long handle, boolean skipped);
 
   private static native void close(long handle);
 }

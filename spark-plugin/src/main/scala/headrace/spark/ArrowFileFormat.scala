@@ -6,6 +6,7 @@ import org.apache.hadoop.mapreduce.Job
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriterFactory, PartitionedFile}
 import org.apache.spark.sql.sources.{DataSourceRegister, Filter}
 import org.apache.spark.sql.types.StructType
@@ -33,15 +34,20 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
       options: Map[String, String],
       hadoopConf: Configuration
   ): PartitionedFile => Iterator[InternalRow] = {
+    val asked = Asked(requiredSchema, filters, limit = None)
     val read = ReadOptions(session, options)
     // False where no code is generated for what reads them, or there are too many columns for it.
     val inBatches = options.getOrElse(FileFormat.OPTION_RETURNING_BATCH, "false").toBoolean
     file => {
-      val reader = new ArrowPartReader(file, requiredSchema, partitionSchema, read)
+      val reader = new ArrowPartReader(file, asked, partitionSchema, read)
       Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => reader.close()))
       val batches = Iterator.continually(reader).takeWhile(_.next()).map(_.get())
-      // Spark takes batches by the type of rows.
-      if (inBatches) batches.asInstanceOf[Iterator[InternalRow]] else batches.flatMap(_.rowIterator().asScala)
+      // Spark takes batches by the type of rows; and of rows it expects that they are unsafe ones.
+      if (inBatches) batches.asInstanceOf[Iterator[InternalRow]]
+      else {
+        val unsafe = UnsafeProjection.create((requiredSchema ++ partitionSchema).map(_.dataType).toArray)
+        batches.flatMap(_.rowIterator().asScala).map(unsafe)
+      }
     }
   }
 

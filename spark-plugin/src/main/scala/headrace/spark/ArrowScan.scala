@@ -3,9 +3,11 @@ package headrace.spark
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.connector.metric.CustomMetric
 import org.apache.spark.sql.connector.read.PartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex
 import org.apache.spark.sql.execution.datasources.v2.FileScan
+import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -18,11 +20,33 @@ case class ArrowScan(
     readPartitionSchema: StructType,
     options: CaseInsensitiveStringMap,
     partitionFilters: Seq[Expression],
-    dataFilters: Seq[Expression]
+    dataFilters: Seq[Expression],
+    pushedFilters: Seq[Filter],
+    limit: Option[Int]
 ) extends FileScan {
 
   override def isSplitable(path: Path): Boolean = true
 
   override def createReaderFactory(): PartitionReaderFactory =
-    new ArrowReaderFactory(readDataSchema, readPartitionSchema, ReadOptions(sparkSession, options))
+    new ArrowReaderFactory(
+      Asked(readDataSchema, pushedFilters, limit), readPartitionSchema, ReadOptions(sparkSession, options))
+
+  /** Scans that are equal give the same rows, and Spark runs one of them only. */
+  override def equals(other: Any): Boolean = other match {
+    case scan: ArrowScan => super.equals(scan) && limit == scan.limit
+    case _ => false
+  }
+
+  override def hashCode(): Int = super.hashCode()
+
+  override def supportedCustomMetrics(): Array[CustomMetric] = Array(new RowGroupsRead, new RowGroupsSkipped)
+
+  override def description(): String = told.foldLeft(super.description()) { case (text, (name, value)) =>
+    s"$text, $name: $value"
+  }
+
+  override def getMetaData(): Map[String, String] = super.getMetaData() ++ told
+
+  private def told =
+    Map("PushedFilters" -> seqToString(pushedFilters)) ++ limit.map(rows => "PushedLimit" -> s"LIMIT $rows")
 }

@@ -1,6 +1,7 @@
 package headrace.spark
 
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
@@ -14,16 +15,24 @@ import scala.util.Try
   *
   * @param batchRows
   *   rows that a batch has at most
+  * @param batchBytes
+  *   bytes that a batch has at most, by the width of rows that the file tells
   * @param hadoop
   *   how Hadoop reaches its file systems
   */
 case class ReadOptions(
-    batchRows: Int, caseSensitive: Boolean, files: FileSourceOptions, hadoop: Broadcast[SerializableConfiguration])
+    batchRows: Int,
+    batchBytes: Long,
+    caseSensitive: Boolean,
+    files: FileSourceOptions,
+    hadoop: Broadcast[SerializableConfiguration])
     extends Serializable
 
 object ReadOptions {
   /** Fewer, and what each batch costs shows; more, and batches leave the processor's caches. */
   private val DefaultBatchRows = 32768
+
+  private val DefaultBatchBytes = 1L << 40
 
   def apply(session: SparkSession, options: CaseInsensitiveStringMap): ReadOptions =
     apply(session, options.asCaseSensitiveMap.asScala.toMap)
@@ -32,11 +41,17 @@ object ReadOptions {
     val told = CaseInsensitiveMap(options)
     ReadOptions(
       told.get("batchRows").map(positive("batchRows", _)).getOrElse(DefaultBatchRows),
+      told.get("batchBytes").map(bytes("batchBytes", _)).getOrElse(DefaultBatchBytes),
       session.conf.get("spark.sql.caseSensitive").toBoolean,
       new FileSourceOptions(told),
       session.sparkContext.broadcast(
         new SerializableConfiguration(session.sessionState.newHadoopConfWithOptions(options))))
   }
+
+  /** A size, plain or as Spark writes sizes: 1000000, 4m. */
+  private def bytes(name: String, text: String): Long =
+    Try(JavaUtils.byteStringAsBytes(text.trim)).toOption.filter(_ > 0).getOrElse(throw new IllegalArgumentException(
+      s"the option '$name' is a size above 0, such as 4m, and was '$text'"))
 
   private def positive(name: String, text: String): Int =
     Try(text.trim.toInt).toOption.filter(_ > 0).getOrElse(throw new IllegalArgumentException(
