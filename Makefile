@@ -157,7 +157,7 @@ $(DEBIAN)/.ready:
 spark: $(VENV)/.synced-spark ## build the data source for Spark, and install it in .venv
 	@:
 
-$(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python -name '*.pyc' -o -type f -print) $(wildcard $(PLUGIN)/native/src/*.rs $(PLUGIN)/native/Cargo.* $(PLUGIN)/*.*) $(VENV)/.synced
+$(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/native/src -name '*.pyc' -o -type f -print) $(wildcard $(PLUGIN)/native/Cargo.* $(PLUGIN)/*.*) $(VENV)/.synced
 	@command -v cargo >/dev/null && command -v java >/dev/null && command -v mvn >/dev/null || { echo "the data source for Spark needs Rust, Java 17 and Maven" >&2; exit 1; }
 	@echo "building the data source for Spark (minutes)"
 	@cargo build --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml

@@ -12,8 +12,7 @@ use std::any::Any;
 use crate::error::Error;
 use crate::java_source::JavaSource;
 use crate::read::{self, Batches, Groups, told};
-use crate::request::{self, FileRequest, PartRequest};
-use crate::schema;
+use crate::request::{self, FileRequest, PartRequest, UntypedRequest};
 
 /// A part that is being read, and the batch that the JVM is reading.
 struct Reader {
@@ -97,7 +96,23 @@ pub extern "system" fn Java_headrace_spark_NativeReader_schema<'local>(
     env.with_env(|env| -> Result<JString<'local>, Failure> {
         let asked: FileRequest = request::parse(&asked.try_to_string(env)?)?;
         let found = read::schema(&asked.open(JavaSource::of(env, &file)?)?, &asked.format)?;
-        Ok(JString::from_str(env, schema::to_json(&found, &asked.path)?)?)
+        Ok(JString::from_str(env, found.to_string())?)
+    })
+    .resolve::<Throw>()
+}
+
+/// What the values of each column of a part are, for `schema` to be told.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeReader_kinds<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    asked: JString<'local>,
+    file: JObject<'local>,
+) -> JString<'local> {
+    env.with_env(|env| -> Result<JString<'local>, Failure> {
+        let asked: UntypedRequest = request::parse(&asked.try_to_string(env)?)?;
+        let found = read::kinds(&asked.open(JavaSource::of(env, &file)?)?)?;
+        Ok(JString::from_str(env, found.to_string())?)
     })
     .resolve::<Throw>()
 }

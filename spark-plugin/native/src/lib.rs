@@ -4,6 +4,7 @@
 //! batches of just the types that Spark asked for; [`java`] is the thin shell that the JVM calls.
 
 mod conform;
+mod csv;
 mod error;
 mod filter;
 mod input;

@@ -5,13 +5,15 @@ use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
+use crate::csv::Csv;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::input::Input;
-use crate::parquet_file;
+use crate::{csv, parquet_file, schema};
 
 /// A file, and its bytes.
 #[derive(Clone)]
@@ -26,6 +28,15 @@ pub struct DataFile {
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Format {
     Parquet,
+    Csv(Box<Csv>),
+}
+
+/// A part of a file whose types are to be found out.
+pub struct Untyped {
+    pub file: DataFile,
+    pub format: Format,
+    pub start: u64,
+    pub length: u64,
 }
 
 /// What of a file one task reads.
@@ -59,18 +70,31 @@ pub struct Groups {
 /// Batches of just the schema that was asked for.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 
-/// The columns of a file, as Arrow knows them.
-pub fn schema(file: &DataFile, format: &Format) -> Result<Schema> {
+/// The columns of a file, as Spark knows them.
+pub fn schema(file: &DataFile, format: &Format) -> Result<Value> {
     unbroken(&file.path, || match format {
-        Format::Parquet => parquet_file::schema(file),
+        Format::Parquet => schema::to_json(&parquet_file::schema(file)?, &file.path),
+        Format::Csv(csv) => csv::schema(file, csv),
+    })
+}
+
+/// What the values of each column are in a part of a file that does not say so itself.
+pub fn kinds(part: &Untyped) -> Result<Value> {
+    unbroken(&part.file.path, || match &part.format {
+        Format::Parquet => Err(Error::Unsupported(format!(
+            "{} says of what types it is",
+            part.file.path
+        ))),
+        Format::Csv(csv) => Ok(json!(csv::kinds(&part.file, part.start, part.length, csv)?)),
     })
 }
 
 /// Opens a part of a file. Nothing but what the file says of its rows is read before the first batch is asked for.
 pub fn read(part: Part) -> Result<(Batches, Groups)> {
     let path = part.file.path.clone();
-    let (mut batches, groups) = unbroken(&path, || match part.format {
+    let (mut batches, groups) = unbroken(&path, || match &part.format {
         Format::Parquet => parquet_file::read(part),
+        Format::Csv(csv) => Ok((csv::read(&part, csv)?, Groups::default())),
     })?;
     let batches = iter::from_fn(move || unbroken(&path, || batches.next().transpose()).transpose());
     Ok((Box::new(batches), groups))

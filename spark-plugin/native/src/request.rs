@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::input::{Input, Listed, Source};
-use crate::read::{DataFile, Format, Part};
+use crate::read::{DataFile, Format, Part, Untyped};
 use crate::schema;
 
 /// Which file is meant.
@@ -38,6 +38,27 @@ pub struct PartRequest {
     batch_bytes: usize,
     limit: Option<usize>,
     filters: Vec<Filter>,
+}
+
+/// Which part of it is looked through.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UntypedRequest {
+    #[serde(flatten)]
+    file: FileRequest,
+    start: u64,
+    length: u64,
+}
+
+impl UntypedRequest {
+    pub fn open(self, far: Option<impl Source + 'static>) -> Result<Untyped> {
+        Ok(Untyped {
+            file: self.file.open(far)?,
+            format: self.file.format,
+            start: self.start,
+            length: self.length,
+        })
+    }
 }
 
 impl FileRequest {

@@ -17,13 +17,21 @@ pub const ZONE: &str = "UTC";
 ///
 /// # Errors
 /// Unsupported: a column is of a type that Spark has not.
-pub fn to_json(schema: &Schema, path: &str) -> Result<String> {
-    Ok(struct_json(schema.fields(), path, "")?.to_string())
+pub fn to_json(schema: &Schema, path: &str) -> Result<Value> {
+    struct_json(schema.fields(), path, "")
 }
 
 /// The Arrow types that Spark's vectors are laid over, for a schema that Spark asks for.
 pub fn from_json(value: &Value) -> Result<Schema> {
     Ok(Schema::new(struct_fields(value)?))
+}
+
+/// What Spark calls a type.
+pub fn type_name(kind: &DataType) -> String {
+    match type_json(kind, "", "") {
+        Ok(Value::String(name)) => name,
+        _ => kind.to_string(),
+    }
 }
 
 fn struct_json(fields: &Fields, path: &str, within: &str) -> Result<Value> {
@@ -146,7 +154,7 @@ mod tests {
     use super::*;
 
     fn twice(schema: &Schema) -> Schema {
-        from_json(&to_json(schema, "a file").unwrap().parse().unwrap()).unwrap()
+        from_json(&to_json(schema, "a file").unwrap()).unwrap()
     }
 
     #[test]

@@ -55,6 +55,15 @@ final class NativeReader implements AutoCloseable {
     }
   }
 
+  /** What the columns of a part are, of which {@link Request#untyped} says which, for {@link Request#file}. */
+  static String kindsOf(String request, HadoopFile file) throws IOException {
+    try (HadoopFile closed = file) {
+      return kinds(request, file);
+    } catch (IOException error) {
+      throw explained(error, file);
+    }
+  }
+
   /** Goes to the next batch; false after the last. */
   synchronized boolean next() throws IOException {
     if (handle == 0) {
@@ -107,6 +116,8 @@ final class NativeReader implements AutoCloseable {
   }
 
   private static native String schema(String request, HadoopFile file) throws IOException;
+
+  private static native String kinds(String request, HadoopFile file) throws IOException;
 
   private static native long open(String request, HadoopFile file) throws IOException;
 

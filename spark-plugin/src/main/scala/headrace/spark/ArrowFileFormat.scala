@@ -19,9 +19,10 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
 
   override def inferSchema(
       session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
-    ArrowFiles.schema(session, options, files)
+    ArrowFiles.schema(session, ReadOptions(session, options), files)
 
-  override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean = true
+  override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean =
+    ReadOptions(session, options).format(path).splitable(path)
 
   override def supportBatch(session: SparkSession, schema: StructType): Boolean = true
 
@@ -34,7 +35,7 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
       options: Map[String, String],
       hadoopConf: Configuration
   ): PartitionedFile => Iterator[InternalRow] = {
-    val asked = Asked(requiredSchema, filters, limit = None)
+    val asked = Asked(dataSchema, requiredSchema, filters, limit = None)
     val read = ReadOptions(session, options)
     // False where no code is generated for what reads them, or there are too many columns for it.
     val inBatches = options.getOrElse(FileFormat.OPTION_RETURNING_BATCH, "false").toBoolean

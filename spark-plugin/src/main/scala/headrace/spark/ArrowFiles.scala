@@ -7,15 +7,20 @@ import org.apache.spark.sql.types.StructType
 
 /** What both faces of the source, the table and the file format, say of files. */
 private[spark] object ArrowFiles {
-  /** The schema of the first file; none where there is no file. */
-  def schema(session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] = {
-    val hadoop = session.sessionState.newHadoopConfWithOptions(options)
+  /** The schema of the first file, with types that fit all files where it has none; none where there is no file. */
+  def schema(session: SparkSession, read: ReadOptions, files: Seq[FileStatus]): Option[StructType] =
     files.headOption.map { file =>
-      NativeReader.schemaOf(
-        Request.file(file.getPath, file.getLen, file.getModificationTime),
-        bytes(file.getPath, file.getLen, file.getModificationTime, hadoop))
+      val known = schema(file, read, Nil)
+      read.format(file.getPath) match {
+        case Csv(options) if options.inferSchema => schema(file, read, CsvTypes.find(session, read, files, known))
+        case _ => known
+      }
     }
-  }
+
+  private def schema(file: FileStatus, read: ReadOptions, kinds: Seq[String]) =
+    NativeReader.schemaOf(
+      Request.file(file.getPath, file.getLen, file.getModificationTime, read, kinds),
+      bytes(file.getPath, file.getLen, file.getModificationTime, read.hadoop.value.value))
 
   /** The bytes of a file as it was listed; null of a local one, which the native part opens. */
   def bytes(path: Path, size: Long, modified: Long, hadoop: => Configuration): HadoopFile =

@@ -25,11 +25,12 @@ case class ArrowScan(
     limit: Option[Int]
 ) extends FileScan {
 
-  override def isSplitable(path: Path): Boolean = true
+  private lazy val read = ReadOptions(sparkSession, options)
+
+  override def isSplitable(path: Path): Boolean = read.format(path).splitable(path)
 
   override def createReaderFactory(): PartitionReaderFactory =
-    new ArrowReaderFactory(
-      Asked(readDataSchema, pushedFilters, limit), readPartitionSchema, ReadOptions(sparkSession, options))
+    new ArrowReaderFactory(Asked(dataSchema, readDataSchema, pushedFilters, limit), readPartitionSchema, read)
 
   /** Scans that are equal give the same rows, and Spark runs one of them only. */
   override def equals(other: Any): Boolean = other match {

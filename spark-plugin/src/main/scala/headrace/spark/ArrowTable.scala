@@ -12,8 +12,6 @@ import org.apache.spark.sql.execution.datasources.v2.FileTable
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import scala.collection.JavaConverters._
-
 /** The files of some paths, as a table that is read. */
 class ArrowTable(
     override val name: String,
@@ -30,7 +28,7 @@ class ArrowTable(
   override def capabilities: util.Set[TableCapability] = util.EnumSet.of(TableCapability.BATCH_READ)
 
   override def inferSchema(files: Seq[FileStatus]): Option[StructType] =
-    ArrowFiles.schema(session, options.asCaseSensitiveMap.asScala.toMap, files)
+    ArrowFiles.schema(session, ReadOptions(session, options), files)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
     new ArrowScanBuilder(session, fileIndex, dataSchema, mergedWith(options))

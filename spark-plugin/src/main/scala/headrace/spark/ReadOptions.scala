@@ -1,5 +1,6 @@
 package headrace.spark
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
@@ -19,14 +20,27 @@ import scala.util.Try
   *   bytes that a batch has at most, by the width of rows that the file tells
   * @param hadoop
   *   how Hadoop reaches its file systems
+  * @param told
+  *   the format of all files, where the user says it
+  * @param csv
+  *   of files of CSV: where there are none, what is wrong with the options shows nowhere
   */
 case class ReadOptions(
     batchRows: Int,
     batchBytes: Long,
     caseSensitive: Boolean,
     files: FileSourceOptions,
-    hadoop: Broadcast[SerializableConfiguration])
-    extends Serializable
+    hadoop: Broadcast[SerializableConfiguration],
+    told: Option[String],
+    csv: Try[CsvOptions])
+    extends Serializable {
+
+  /** How a file is written. */
+  private[spark] def format(path: Path): Format = Format.kind(told, path) match {
+    case "csv" => Csv(csv.get)
+    case _ => Parquet
+  }
+}
 
 object ReadOptions {
   /** Fewer, and what each batch costs shows; more, and batches leave the processor's caches. */
@@ -45,7 +59,9 @@ object ReadOptions {
       session.conf.get("spark.sql.caseSensitive").toBoolean,
       new FileSourceOptions(told),
       session.sparkContext.broadcast(
-        new SerializableConfiguration(session.sessionState.newHadoopConfWithOptions(options))))
+        new SerializableConfiguration(session.sessionState.newHadoopConfWithOptions(options))),
+      told.get("format"),
+      Try(CsvOptions(told, session.sessionState.conf)))
   }
 
   /** A size, plain or as Spark writes sizes: 1000000, 4m. */
