@@ -13,6 +13,7 @@ from benchmarks import (
     lookup,
     memory,
     pit,
+    spark,
     statistics,
     storage,
     tpch,
@@ -41,6 +42,7 @@ WORKLOADS: dict[str, Workload] = {
         hudi,
         external,
         flight_sql,
+        spark,
     )
     for workload in family.WORKLOADS
 }

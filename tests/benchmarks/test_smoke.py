@@ -38,6 +38,10 @@ SERVED = {
     "kept, all read",
     "token",
     "certificate",
+    # So is the JVM of a session of Spark.
+    *WORKLOADS["spark-bridge"].systems,
+    *WORKLOADS["spark-batches"].systems,
+    *WORKLOADS["spark-parquet"].systems,
 }
 SHARES = [
     ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
@@ -49,6 +53,8 @@ SHARES = [
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
     ["cache-join", "cache-sql", "cache-pit"],
+    ["spark-parquet", "spark-nested", "spark-dates", "spark-batches"],
+    ["spark-csv", "spark-csv-schema", "spark-bridge"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
@@ -58,6 +64,16 @@ ALIKE = {
     "tunnel-100k": "tunnel-10k",
     "tunnel-1m": "tunnel-10k",
     "cache-large": "cache-join",
+    "spark-dictionary-snappy": "spark-parquet",
+    "spark-snappy": "spark-parquet",
+    "spark-gzip": "spark-parquet",
+    "spark-zstd": "spark-parquet",
+    "spark-1-of-100": "spark-parquet",
+    "spark-10-of-100": "spark-parquet",
+    "spark-50-of-100": "spark-parquet",
+    "spark-100-of-100": "spark-parquet",
+    "spark-strings": "spark-nested",
+    "spark-decimals": "spark-nested",
 }
 _SECONDS = 800
 

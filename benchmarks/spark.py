@@ -1,0 +1,260 @@
+"""Files read into Spark: by the Arrow data source, and by Spark's own readers.
+
+Source: "Zero-Cost, Arrow-Enabled Data Interface for Apache Spark", experiments E1 to E5.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from benchmarks import spark_data
+from benchmarks.runner import Run
+from benchmarks.workload import Case, Goal, Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PYTHON = str(Path(__file__).parent.parent / ".spark" / "3.5" / "bin" / "python")
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.sql.session.timeZone": "UTC",
+}
+_THEIRS, _OURS = "Spark", "Arrow"
+
+
+@contextmanager
+def opened() -> Iterator[SparkSession]:
+    """A session on this machine's processors, with the Arrow data source."""
+    import headrace.spark
+
+    session = headrace.spark.session(master="local[2]", config=_SETTINGS)
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@dataclasses.dataclass(frozen=True)
+class SparkRead:
+    """Sums over files, so that every value is looked at and hardly anything leaves Spark.
+
+    Args:
+        source: the name of a reader of Spark.
+        sums: expressions of SQL.
+    """
+
+    path: Path
+    source: str
+    sums: tuple[str, ...]
+    schema: str | None = None
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @contextmanager
+    def opened(self) -> Iterator[Run]:
+        with opened() as session:
+            yield lambda _: summed(self._frame(session), self.sums)
+
+    def _frame(self, session: SparkSession) -> DataFrame:
+        reader = session.read.format(self.source).options(**self.options)
+        return (reader if self.schema is None else reader.schema(self.schema)).load(str(self.path))
+
+
+@dataclasses.dataclass(frozen=True)
+class Inferred(SparkRead):
+    """The schema alone, which is inferred from the files."""
+
+    @contextmanager
+    def opened(self) -> Iterator[Run]:
+        with opened() as session:
+            yield lambda _: pa.table({"types": [self._frame(session).schema.simpleString()]})
+
+
+@dataclasses.dataclass(frozen=True)
+class Bridge:
+    """The naive way: files read in Python, turned into pandas, and given to Spark row by row."""
+
+    path: Path
+    sums: tuple[str, ...]
+
+    @contextmanager
+    def opened(self) -> Iterator[Run]:
+        import pyarrow.parquet as pq
+
+        with opened() as session:
+            yield lambda _: summed(session.createDataFrame(pq.read_table(self.path).to_pandas()), self.sums)
+
+
+def summed(frame: DataFrame, sums: Sequence[str]) -> pa.Table:
+    (row,) = frame.selectExpr(*sums).collect()
+    return pa.table({f"c{i}": [_plain(value)] for i, value in enumerate(row)})
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float) else str(value)
+
+
+_NUMBERS = tuple(f"sum({name})" for name in spark_data.NUMBERS)
+_CODECS = {"dictionary-snappy": 1.25, "snappy": 1.0, "gzip": 1.1, "zstd": 1.1}
+_WIDTHS = (1, 10, 50, 100)
+_BATCHES = (1_024, 8_192, 131_072, 1_048_576)
+_TYPES = {
+    "strings": ("sum(length(a))", "max(a)", "sum(crc32(b))"),
+    "decimals": ("sum(small)", "sum(middle)", "sum(large)"),
+    "dates": ("sum(datediff(day, DATE'2000-01-01'))", "sum(unix_micros(moment) % 1000003)"),
+    "nested": ("sum(size(list))", "sum(list[0])", "sum(deep.a)", "sum(length(deep.b))"),
+}
+_CSV = {"header": "true"}
+
+
+def _workload(
+    name: str,
+    about: str,
+    rows: int,
+    cases: Callable[[int], Sequence[Case]],
+    goals: tuple[Goal, ...],
+    systems: tuple[str, ...] = (_THEIRS, _OURS),
+    runs: int = 7,
+) -> Workload:
+    return Workload(
+        name=f"spark-{name}",
+        about=about,
+        sizes={"full": rows, "small": rows / 10, "smoke": 1_000},
+        unit="rows",
+        systems=systems,
+        goals=goals,
+        runs=runs,
+        cases=lambda scale: cases(int(scale)),
+        baseline=systems[0] if len(systems) == 2 else None,
+    )
+
+
+def _parquet(
+    name: str, about: str, rows: int, file: Callable[[int], Path], sums: tuple[str, ...], faster: float
+) -> Workload:
+    """One file, read by both; `faster` is the goal, in times Spark's own reader."""
+
+    def cases(size: int) -> list[Case]:
+        path = file(size)
+        return [
+            _case(_THEIRS, SparkRead(path, "parquet", sums)),
+            _case(_OURS, SparkRead(path, "arrow", sums)),
+        ]
+
+    return _workload(name, about, rows, cases, _faster(faster))
+
+
+def _case(name: str, runner: SparkRead | Bridge) -> Case:
+    return Case(name, runner, python=PYTHON)
+
+
+def _faster(times: float) -> tuple[Goal, ...]:
+    return (Goal(_OURS, round(1 / times, 3), way="ratio", against=_THEIRS),)
+
+
+def _batches(rows: int) -> list[Case]:
+    path = spark_data.numbers(rows)
+    options = {f"{size:,} rows": {"batchRows": str(size)} for size in _BATCHES} | {"default": {}}
+    return [_case(name, SparkRead(path, "arrow", _NUMBERS, options=told)) for name, told in options.items()]
+
+
+def _csv(rows: int) -> list[Case]:
+    path, schema = spark_data.csv(rows), spark_data.CSV_SCHEMA
+    sums = ("sum(a)", "sum(b)", "sum(length(text))", "sum(datediff(day, DATE'2000-01-01'))")
+    return [
+        _case(_THEIRS, SparkRead(path, "csv", sums, schema, _CSV)),
+        _case(_OURS, SparkRead(path, "arrow", sums, schema, _CSV)),
+    ]
+
+
+def _csv_schema(rows: int) -> list[Case]:
+    path, options = spark_data.csv(rows), _CSV | {"inferSchema": "true"}
+    return [
+        _case(_THEIRS, Inferred(path, "csv", (), options=options)),
+        _case(_OURS, Inferred(path, "arrow", (), options=options)),
+    ]
+
+
+def _bridge(rows: int) -> list[Case]:
+    path = spark_data.numbers(rows)
+    return [_case("pandas", Bridge(path, _NUMBERS)), _case(_OURS, SparkRead(path, "arrow", _NUMBERS))]
+
+
+WORKLOADS = (
+    _parquet(
+        "parquet",
+        "four columns of integers in Parquet, uncompressed, summed in Spark",
+        20_000_000,
+        spark_data.numbers,
+        _NUMBERS,
+        1.25,
+    ),
+    *(
+        _parquet(
+            codec,
+            f"four columns of integers in Parquet, {codec}, summed in Spark",
+            8_000_000,
+            functools.partial(spark_data.compressed, codec),
+            _NUMBERS,
+            faster,
+        )
+        for codec, faster in _CODECS.items()
+    ),
+    *(
+        _parquet(
+            f"{width}-of-100",
+            f"{width} of 100 columns of integers in Parquet, summed in Spark",
+            1_000_000,
+            functools.partial(spark_data.wide, max(_WIDTHS)),
+            tuple(f"sum(c{i})" for i in range(width)),
+            1.0,
+        )
+        for width in _WIDTHS
+    ),
+    *(
+        _parquet(
+            kind,
+            f"columns of {kind} in Parquet, summed in Spark",
+            4_000_000,
+            functools.partial(spark_data.typed, kind),
+            sums,
+            1.0,
+        )
+        for kind, sums in _TYPES.items()
+    ),
+    _workload(
+        "batches",
+        "four columns of integers in Parquet, in batches of 1 K to 1 M rows",
+        20_000_000,
+        _batches,
+        tuple(Goal("default", 1.05, way="ratio", against=f"{size:,} rows") for size in _BATCHES),
+        (*(f"{size:,} rows" for size in _BATCHES), "default"),
+    ),
+    _workload(
+        "csv",
+        "an integer, a double, a text and a date in CSV, their schema given, summed in Spark",
+        10_000_000,
+        _csv,
+        _faster(4.5),
+        runs=5,
+    ),
+    _workload("csv-schema", "the schema of the same, inferred", 10_000_000, _csv_schema, (), runs=5),
+    _workload(
+        "bridge",
+        "four columns of integers in Parquet: by way of pandas, and by the Arrow data source",
+        2_000_000,
+        _bridge,
+        (Goal(_OURS, 0.05, way="ratio", against="pandas"),),
+        ("pandas", _OURS),
+        runs=5,
+    ),
+)
