@@ -1,8 +1,9 @@
 """Runs statements in Spark, for a process that writes them as lines of JSON and reads a line for each.
 
 A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is
-given, the rows of the last one are written as a Parquet file there; where `insert` is given, into a feature group of
-Headrace; where `scan` is, its plan is told, and what the one scan in it counted. The answer has the `result`, and the `error` if there was one. Ends
+given, the rows of the last one are written as a Parquet file there, unless they take longer than `cancel_after` seconds;
+where `insert` is given, into a feature group of Headrace; where `scan` is, its plan is told, and what the one scan in it
+counted. The answer has the `result`, and the `error` if there was one. Ends
 when the input ends.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,7 @@ def done(
     into: str | None = None,
     insert: dict[str, Any] | None = None,
     scan: bool = False,
+    cancel_after: float | None = None,
 ) -> Any:
     for name, view in (views or {}).items():
         reader = session.read.format(view["format"]).options(**view["options"])
@@ -56,7 +59,13 @@ def done(
     for statement in statements:
         session.sql(statement)
     if into:
-        save(session, last, Path(into))
+        timer = threading.Timer(cancel_after or threading.TIMEOUT_MAX, session.sparkContext.cancelAllJobs)
+        timer.daemon = True
+        timer.start()
+        try:
+            save(session, last, Path(into))
+        finally:
+            timer.cancel()
     if scan:
         return scanned(session, last)
     return inserted(session, last, **insert) if insert else None

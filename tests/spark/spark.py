@@ -58,10 +58,16 @@ class Spark:
         """Raises SparkError."""
         self._ask(statements)
 
-    def read(self, query: str, *, views: dict[str, dict[str, Any]] | None = None) -> pa.Table:
-        """The rows of a query, which may name `views`. Raises SparkError."""
+    def read(
+        self,
+        query: str,
+        *,
+        views: dict[str, dict[str, Any]] | None = None,
+        cancel_after: float | None = None,
+    ) -> pa.Table:
+        """The rows of a query, which may name `views`, and is cancelled after so many seconds. Raises SparkError."""
         path = self._folder / f"{next(self._numbers)}.parquet"
-        self._ask([query], into=str(path), views=views)
+        self._ask([query], into=str(path), views=views, cancel_after=cancel_after)
         with pq.ParquetFile(path) as file:
             found = file.read()
         path.unlink()
@@ -76,6 +82,10 @@ class Spark:
         """Insert the rows of a query into a feature group: how many were new. Raises SparkError."""
         told = {"target": str(target), "project": project, "group": group, "mode": mode}
         return int(self._ask([query], insert=told))
+
+    def log(self) -> str:
+        """What Spark has logged so far."""
+        return self._log.read_text()
 
     def stop(self) -> None:
         """The process and its JVM end when their inputs do."""

@@ -27,18 +27,22 @@ impl Columns {
     /// Unsupported: a column of the file is of a type whose values the one asked for cannot hold, or two of its
     /// columns could be meant.
     pub fn find(file: &Schema, part: &Part) -> Result<Self> {
-        let places = part
-            .schema
+        Columns::among(file, part.schema.clone(), &part.file.path, part.case_sensitive)
+    }
+
+    /// As [`Columns::find`], where there is no part of a file.
+    pub fn among(found: &Schema, asked: SchemaRef, path: &str, case_sensitive: bool) -> Result<Self> {
+        let places = asked
             .fields()
             .iter()
             .map(|field| {
-                let place = find(file.fields(), field.name(), part)?;
+                let place = find(found.fields(), field.name(), path, case_sensitive)?;
                 if let Some(place) = place {
                     check(
-                        file.field(place).data_type(),
+                        found.field(place).data_type(),
                         field.data_type(),
                         field.name(),
-                        &part.file.path,
+                        path,
                     )?;
                 }
                 Ok(place)
@@ -48,8 +52,8 @@ impl Columns {
         roots.sort_unstable();
         roots.dedup();
         Ok(Columns {
-            path: part.file.path.clone(),
-            asked: part.schema.clone(),
+            path: path.into(),
+            asked,
             places,
             roots,
         })
@@ -112,9 +116,9 @@ fn within<'a>(fields: &'a Fields, path: &[String]) -> Option<&'a Field> {
 }
 
 /// The field of this name; else, if case does not count, the one field that differs in case alone.
-fn find(fields: &Fields, name: &str, part: &Part) -> Result<Option<usize>> {
+fn find(fields: &Fields, name: &str, path: &str, case_sensitive: bool) -> Result<Option<usize>> {
     let exact = fields.iter().position(|field| field.name() == name);
-    if exact.is_some() || part.case_sensitive {
+    if exact.is_some() || case_sensitive {
         return Ok(exact);
     }
     let lower = name.to_lowercase();
@@ -125,8 +129,7 @@ fn find(fields: &Fields, name: &str, part: &Part) -> Result<Option<usize>> {
         [] => Ok(None),
         [place] => Ok(Some(place)),
         _ => Err(Error::Unsupported(format!(
-            "several columns of {} could be '{name}': their names differ in case alone",
-            part.file.path
+            "several columns of {path} could be '{name}': their names differ in case alone"
         ))),
     }
 }

@@ -66,15 +66,20 @@ impl<T: Default> ErrorPolicy<T, Failure> for Throw {
         _: &mut (),
         payload: Box<dyn Any + Send>,
     ) -> jni::errors::Result<T> {
-        throw(
-            env,
-            c"java/lang/IllegalStateException",
-            &format!("the native reader broke: {}", told(&*payload)),
-        )
+        broke(env, &*payload)
     }
 }
 
-fn throw<T: Default>(env: &mut Env, class: &std::ffi::CStr, text: &str) -> jni::errors::Result<T> {
+/// Says what a panic said.
+pub fn broke<T: Default>(env: &mut Env, payload: &(dyn Any + Send)) -> jni::errors::Result<T> {
+    throw(
+        env,
+        c"java/lang/IllegalStateException",
+        &format!("the native reader broke: {}", told(payload)),
+    )
+}
+
+pub fn throw<T: Default>(env: &mut Env, class: &std::ffi::CStr, text: &str) -> jni::errors::Result<T> {
     if !env.exception_check() {
         let class = env.find_class(JNIString::from(class.to_string_lossy()))?;
         match env.throw_new(class, JNIString::from(text)) {

@@ -1,12 +1,14 @@
 //! Files decoded to Arrow, whose buffers the JVM reads where they lie.
 //!
 //! [`schema`] tells Spark what types a file's columns have; [`read`] opens a part of a file, and gives its rows as
-//! batches of just the types that Spark asked for; [`java`] is the thin shell that the JVM calls.
+//! batches of just the types that Spark asked for; [`flight`] has rows of Headrace's service come so, too; [`java`] is
+//! the thin shell that the JVM calls.
 
 mod conform;
 mod csv;
 mod error;
 mod filter;
+mod flight;
 mod input;
 mod java;
 mod java_source;

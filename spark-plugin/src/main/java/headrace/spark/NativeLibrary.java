@@ -11,10 +11,15 @@ import java.nio.file.StandardCopyOption;
 final class NativeLibrary {
   private static final String PLATFORM = System.getProperty("os.name") + "-" + System.getProperty("os.arch");
 
+  private static boolean loaded;
+
   private NativeLibrary() {}
 
   /** Loads it from a file of this process alone, gone from its folder as soon as it is loaded. */
-  static void load() {
+  static synchronized void load() {
+    if (loaded) {
+      return;
+    }
     String name = System.mapLibraryName("headrace_spark");
     try (InputStream packed = NativeLibrary.class.getResourceAsStream("native/" + PLATFORM + "/" + name)) {
       if (packed == null) {
@@ -26,6 +31,7 @@ final class NativeLibrary {
       try {
         Files.copy(packed, file, StandardCopyOption.REPLACE_EXISTING);
         System.load(file.toString());
+        loaded = true;
       } finally {
         Files.deleteIfExists(file);
         Files.delete(folder);

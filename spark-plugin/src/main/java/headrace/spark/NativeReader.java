@@ -3,7 +3,6 @@ package headrace.spark;
 import java.io.IOException;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
-import org.apache.spark.unsafe.Platform;
 
 /**
  * One part of a file, read batch by batch by the native part.
@@ -14,11 +13,6 @@ final class NativeReader implements AutoCloseable {
   static {
     NativeLibrary.load();
   }
-
-  /** Where `struct ArrowArray` has its length and its children: Arrow's C data interface. */
-  private static final int LENGTH = 0;
-
-  private static final int CHILDREN = 48;
 
   private final StructType schema;
   private final HadoopFile file;
@@ -78,17 +72,12 @@ final class NativeReader implements AutoCloseable {
   }
 
   int rows() {
-    return Math.toIntExact(Platform.getLong(null, batch + LENGTH));
+    return ArrowBatch.rows(batch);
   }
 
   /** The columns of the batch, in the order of the schema, in an array of {@code size} that has room for more. */
   ColumnVector[] columns(int size) {
-    ColumnVector[] columns = new ColumnVector[size];
-    long children = Platform.getLong(null, batch + CHILDREN);
-    for (int i = 0; i < schema.length(); i++) {
-      columns[i] = new ArrowVector(schema.apply(i).dataType(), Platform.getLong(null, children + 8L * i));
-    }
-    return columns;
+    return ArrowBatch.columns(batch, schema, size);
   }
 
   /** How many row groups of the part are skipped, or how many are not. */

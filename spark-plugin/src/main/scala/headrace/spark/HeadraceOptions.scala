@@ -1,0 +1,62 @@
+package headrace.spark
+
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import java.nio.file.Paths
+import scala.collection.JavaConverters._
+import scala.util.Try
+
+/** What is read, and where, as the user says with `option`. */
+case class HeadraceOptions(service: HeadraceService, source: HeadraceOptions.Source)
+
+object HeadraceOptions {
+  sealed trait Source {
+    def name: String
+  }
+
+  case class Group(name: String, snapshot: Option[Long]) extends Source
+
+  case class View(name: String) extends Source
+
+  private val Known = Seq(
+    "target", "project", "group", "view", "snapshot", "pems_dir", "tls_ca", "tls_cert", "tls_key", "token", "timeout")
+
+  def apply(options: CaseInsensitiveStringMap): HeadraceOptions = {
+    val unknown = options.keySet.asScala.filterNot(Known.contains)
+    check(unknown.isEmpty, s"no option is named ${unknown.mkString("'", "', '", "'")}: there are ${Known.mkString(", ")}")
+    val told = options.asScala
+    HeadraceOptions(service(told.toMap), source(told.toMap))
+  }
+
+  private def source(told: Map[String, String]) = (told.get("group"), told.get("view")) match {
+    case (Some(group), None) => Group(group, told.get("snapshot").map(number("snapshot", _)(_.toLong)))
+    case (None, Some(view)) =>
+      check(!told.contains("snapshot"), "the option 'snapshot' is one of a group's table, and a view has several")
+      View(view)
+    case _ => throw new IllegalArgumentException("give the option 'group' or the option 'view', and not both")
+  }
+
+  private def service(told: Map[String, String]) = {
+    val target = told.getOrElse("target", throw new IllegalArgumentException(
+      "the option 'target' says where the service is: grpc+tls://host:8815"))
+    val files = Seq("tls_ca", "tls_cert", "tls_key")
+    check(
+      !told.contains("pems_dir") || !files.exists(told.contains),
+      s"the option 'pems_dir' stands for ${files.mkString(", ")}, and goes with none of them")
+    check(told.contains("tls_cert") == told.contains("tls_key"), "the options 'tls_cert' and 'tls_key' go together")
+    val timeout = told.get("timeout").map(number("timeout", _)(_.toDouble))
+    check(timeout.forall(seconds => seconds > 0 && seconds < 1e9), "the option 'timeout' is a number of seconds above 0")
+    val pems = told.get("pems_dir").map(Paths.get(_))
+    def file(option: String, name: String) = told.get(option).orElse(pems.map(_.resolve(name).toString))
+    new HeadraceService(
+      target, told.getOrElse("project", "default"), file("tls_ca", "ca_chain.pem"),
+      file("tls_cert", "client_cert.pem"), file("tls_key", "client_key.pem"), told.get("token"), timeout)
+  }
+
+  private def number[T](name: String, text: String)(parse: String => T): T =
+    Try(parse(text.trim)).getOrElse(throw new IllegalArgumentException(
+      s"the option '$name' is a number, and was '$text'"))
+
+  private def check(holds: Boolean, otherwise: => String): Unit =
+    if (!holds) throw new IllegalArgumentException(otherwise)
+}

@@ -1,0 +1,116 @@
+"""The data sources on a standalone master with two worker processes, to which the session ships the plugin."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import headrace as hr
+from headrace.config import store_config
+from headrace.wiring import Service
+from spark.spark import PROFILES, interpreter
+from spark.test_session import run
+
+pytestmark = pytest.mark.slow
+
+ROWS = 40_000
+
+
+@pytest.fixture(params=PROFILES)
+def profile(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def master(profile: str, tmp_path: Path) -> Iterator[str]:
+    """The address of a master, with two workers of one core each."""
+    (home,) = interpreter(profile).parent.parent.glob("lib/python*/site-packages/pyspark")
+    local = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+    def start(role: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = ["java", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{role}.{role.title()}"]
+        command += ["--host", "127.0.0.1", "--webui-port", "0", *arguments]
+        with (tmp_path / name).open("wb") as log:
+            process = subprocess.Popen(
+                command, env=local, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
+            )
+        ended.callback(_end, process)
+        return process
+
+    with contextlib.ExitStack() as ended:
+        start("master", "master.log", "--port", "0")
+        url = said(tmp_path / "master.log", r"Starting Spark master at (spark://\S+)")
+        for name in ("one", "two"):
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / name)]
+            start("worker", f"{name}.log", *size, url)
+        for name in ("one", "two"):
+            said(tmp_path / f"{name}.log", r"(Successfully registered) with master")
+        yield url
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def said(log: Path, pattern: str) -> str:
+    """What a log says sooner or later."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        found = re.search(pattern, log.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(log.read_text()[-3_000:])
+
+
+def test_two_workers_read_files_and_feature_groups(profile: str, master: str, tmp_path: Path) -> None:
+    table = pa.table({"id": range(ROWS), "text": [f"t{i % 7}" for i in range(ROWS)]})
+    quarter = ROWS // 4
+    with hr.connect(tmp_path / "lake") as store:
+        group = store.create_feature_group("numbers", primary_key=["id"])
+        for start in range(0, ROWS, quarter):
+            part = table.slice(start, quarter)
+            group.insert(part, mode="append")
+            pq.write_table(part, tmp_path / f"{start}.parquet")
+    service = Service(store_config(str(tmp_path / "lake")), ["grpc://127.0.0.1:0"])
+    program = """
+        import json, os, sys
+        import headrace.spark
+
+        master, files, target = sys.argv[1:]
+        config = {
+            "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false",
+            "spark.scheduler.minRegisteredResourcesRatio": "1", "spark.executor.memory": "512m",
+            "spark.sql.files.maxPartitionBytes": "1m",
+        }
+        spark = headrace.spark.session(master=master, config=config)
+        arrow = spark.read.format("arrow").load(files)
+        group = spark.read.format("headrace").option("target", target).option("group", "numbers").load()
+        told = []
+        for frame in (arrow, group):
+            (row,) = frame.where("id % 2 = 1").selectExpr("sum(id)", "count(DISTINCT text)", "max(text)").collect()
+            # Of each partition, by which worker it was read.
+            readers = frame.rdd.mapPartitions(lambda rows: [(os.getppid(), sum(1 for _ in rows))]).collect()
+            told.append([*row, sum(n for _, n in readers), len({pid for pid, _ in readers})])
+        print(json.dumps(told))
+        spark.stop()
+    """
+    try:
+        told = run(profile, program, master, tmp_path / "*.parquet", service.listening[0])
+    finally:
+        service.stop()
+    assert told == [[sum(range(1, ROWS, 2)), 7, "t6", ROWS, 2]] * 2
