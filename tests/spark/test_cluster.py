@@ -34,7 +34,14 @@ def profile(request: pytest.FixtureRequest) -> str:
 def master(profile: str, tmp_path: Path) -> Iterator[str]:
     """The address of a master, with two workers of one core each."""
     (home,) = interpreter(profile).parent.parent.glob("lib/python*/site-packages/pyspark")
-    local = os.environ | {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    (core,) = (home / "jars").glob("spark-core_*.jar")
+    # Scripts of Spark, which started its daemons otherwise, would tell them so.
+    scala = re.findall(r"_(2\.1\d)-", core.name)[0]
+    local = os.environ | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": scala,
+    }
 
     def start(role: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = ["java", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{role}.{role.title()}"]
