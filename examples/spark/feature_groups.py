@@ -1,5 +1,6 @@
 """Spark reads feature groups and views of a service, by Arrow Flight: its tasks fetch the rows at once."""
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -9,10 +10,11 @@ import headrace.spark
 
 with hr.connect("./lake", project="flights") as fs:
     weather = fs.create_feature_group("weather", primary_key=["origin"], event_time="seen")
-    hours = [f"2013-01-01T{hour:02}:00Z" for hour in range(24)]
+    hours = [dt.datetime(2013, 1, 1, hour, tzinfo=dt.UTC) for hour in range(24)]
     first = weather.insert([{"origin": "JFK", "seen": at, "temp": i / 2} for i, at in enumerate(hours)])
     flights = fs.create_feature_group("flights", primary_key=["id"], event_time="sched_dep")
-    flights.insert([{"id": 1, "sched_dep": "2013-01-01T10:15Z", "origin": "JFK", "arr_delay": 11.0}])
+    leaves = hours[10] + dt.timedelta(minutes=15)
+    flights.insert([{"id": 1, "sched_dep": leaves, "origin": "JFK", "arr_delay": 11.0}])
     query = flights.select("id", "arr_delay").join(weather, on="origin", prefix="wx_")
     fs.create_feature_view("delays", query, labels=["arr_delay"])
     weather.insert([{"origin": "LGA", "seen": hours[0], "temp": -1.0}])

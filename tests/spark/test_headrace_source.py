@@ -475,10 +475,23 @@ def test_a_token_is_taken_and_never_shown(
     assert secret not in spark.log()
 
 
-def test_a_socket_of_this_machine(spark: Spark, owner: hr.FeatureStore, lake: Path, tmp_path: Path) -> None:
+def test_a_service_that_was_started_again_is_found(
+    spark: Spark, owner: hr.FeatureStore, lake: Path, tmp_path: Path
+) -> None:
+    """At a socket of this machine: connections to it are kept, and have broken meanwhile."""
     owner.get_or_create_feature_group("one", primary_key=["id"]).insert([{"id": 1}])
-    service = Service(store_config(str(lake)), [f"grpc+unix://{tmp_path}/socket"])
-    try:
-        assert number_of(spark, source(service.listening[0], group="one")) == 1
-    finally:
-        service.stop()
+    for _ in range(2):
+        service = Service(store_config(str(lake)), [f"grpc+unix://{tmp_path}/socket"])
+        try:
+            assert number_of(spark, source(service.listening[0], group="one")) == 1
+        finally:
+            service.stop()
+
+
+def test_a_service_that_says_nothing_is_left_in_time(spark: Spark, url: str) -> None:
+    with between(url) as network:
+        network.deaf()
+        with pytest.raises(
+            SparkError, match=f"TIMEOUT: the service at {network.url} did not answer within 2 s"
+        ):
+            number_of(spark, source(network.url, group="one", timeout=2))

@@ -109,9 +109,12 @@ impl Lent {
         self.channel.clone().expect("it is lent until it is dropped")
     }
 
-    /// For one that is of no use any more.
+    /// For one that broke: those that wait for work may have, too.
     pub fn discard(mut self) {
         self.channel = None;
+        if let Some(here) = all().get_mut(&self.place) {
+            here.channels.clear();
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub struct Failure {
     #[serde(default)]
     hint: Option<String>,
     #[serde(default)]
-    details: Value,
+    details: Option<Box<Value>>,
     #[serde(default)]
     pub request_id: Option<String>,
     /// Whether the connection, and not the service, has ended the call.
@@ -40,7 +40,7 @@ impl Failure {
             code: code.into(),
             message: message.into(),
             hint: None,
-            details: Value::Null,
+            details: None,
             request_id: None,
             is_of_the_way: false,
         }
@@ -112,7 +112,7 @@ impl Failure {
 
     /// When to try again what another call has not caused to fail; none if that is of no use.
     pub fn try_after(&self) -> Option<Duration> {
-        let told = || self.details.get("retry_after").and_then(Value::as_f64);
+        let told = || self.details.as_ref()?.get("retry_after")?.as_f64();
         match self.code.as_str() {
             "BUSY" => Some(told().map_or(MOMENT, |seconds| {
                 Duration::from_secs_f64(seconds.clamp(0.1, 10.0))
@@ -196,5 +196,30 @@ impl fmt::Display for Failure {
             write!(f, " [request {id}]")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_service_is_asked_again_when_it_says() {
+        let told = |details: &str| -> Option<Duration> {
+            let body = format!(r#"{{"code": "BUSY", "message": "full", "details": {details}}}"#);
+            serde_json::from_str::<Failure>(&body).unwrap().try_after()
+        };
+        assert_eq!(told(r#"{"retry_after": 2.5}"#), Some(Duration::from_millis(2500)));
+        assert_eq!(told(r#"{"retry_after": 1e9}"#), Some(Duration::from_secs(10)));
+        assert_eq!(told(r#"{"retry_after": "soon"}"#), Some(MOMENT));
+        assert_eq!(told("{}"), Some(MOMENT));
+    }
+
+    #[test]
+    fn what_would_fail_again_is_not_asked_again() {
+        let body = r#"{"code": "NOT_FOUND", "message": "no a", "hint": "look", "request_id": "7"}"#;
+        let failure: Failure = serde_json::from_str(body).unwrap();
+        assert_eq!(failure.try_after(), None);
+        assert_eq!(failure.to_string(), "NOT_FOUND: no a (look) [request 7]");
     }
 }
