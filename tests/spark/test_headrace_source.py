@@ -314,6 +314,7 @@ def test_time_travel(spark: Spark, owner: hr.FeatureStore, url: str) -> None:
         ({"group": "a", "pem_dir": "/x"}, "no option is named 'pem_dir'"),
         ({"group": "a", "timeout": "soon"}, "the option 'timeout' is a number"),
         ({"group": "a", "tls_cert": "x"}, "go together"),
+        ({"group": "a", "tls_ca": "-----BEGIN"}, "'tls_ca' is a path, and not what the file holds"),
         ({"group": "a", "tls_ca": "x"}, "INVALID_ARGUMENT: .*is no grpc.tls:// address"),
         ({"group": "none"}, r"NOT_FOUND: .*none.*\[request [0-9a-f]{16}\]"),
         ({"group": "none@v7"}, r"NOT_FOUND: .*none.*\[request [0-9a-f]{16}\]"),

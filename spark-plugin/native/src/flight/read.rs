@@ -80,7 +80,7 @@ impl Prepared {
     /// # Errors
     /// UNSUPPORTED: a column is of a type that Spark has not.
     pub fn to_json(&self, of: &str) -> Result<String> {
-        let told: Value = serde_json::from_str(&schema::to_json(&self.schema, of)?).unwrap_or_default();
+        let told = schema::to_json(&self.schema, of)?;
         let spark = schema::from_json(&told)?;
         let both = self.schema.fields().iter().zip(spark.fields());
         let exact: Vec<_> = both

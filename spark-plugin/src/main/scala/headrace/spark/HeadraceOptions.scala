@@ -46,6 +46,11 @@ object HeadraceOptions {
     check(told.contains("tls_cert") == told.contains("tls_key"), "the options 'tls_cert' and 'tls_key' go together")
     val timeout = told.get("timeout").map(number("timeout", _)(_.toDouble))
     check(timeout.forall(seconds => seconds > 0 && seconds < 1e9), "the option 'timeout' is a number of seconds above 0")
+    for (name <- "pems_dir" +: files; path <- told.get(name)) {
+      // What may be a key is not repeated.
+      val isPath = !path.contains("-----BEGIN") && !path.contains('\n')
+      check(isPath, s"the option '$name' is a path, and not what the file holds")
+    }
     val pems = told.get("pems_dir").map(Paths.get(_))
     def file(option: String, name: String) = told.get(option).orElse(pems.map(_.resolve(name).toString))
     new HeadraceService(
