@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -16,6 +16,9 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.model.right import Grant
 from headrace.model.token import NewToken, Token
 from headrace.protocol import HealthInfo, InsertMode, QueryInfo
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Backend(Protocol):
@@ -127,6 +130,9 @@ class Backend(Protocol):
 
     def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
         """Run a prepared read, all rows at once."""
+
+    def frame(self, prepared: Prepared, spine: pa.Table | None) -> DataFrame:
+        """A prepared read as a frame of Spark's, which runs nothing. Raises Unsupported."""
 
     def explain(self, request: ReadRequest) -> str:
         """How the read would be run, for people."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from headrace.client.address import SCHEMES, Address
 from headrace.client.remote import RemoteBackend
 from headrace.client.store import FeatureStore
 from headrace.config import check_store, quiet_libraries, store_config
-from headrace.errors import InvalidArgument
+from headrace.errors import InvalidArgument, Unsupported
 from headrace.model.name import check_name
 from headrace.tls import TLS, given_tls
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def connect(
@@ -23,6 +27,8 @@ def connect(
     storage_options: dict[str, str] | None = None,
     memory_limit: str | None = None,
     timeout: float | None = None,
+    spark: SparkSession | str | None = None,
+    spark_above: str | int | None = None,
 ) -> FeatureStore:
     """Open a project of a store, here or at a service: same calls, results and errors.
 
@@ -36,9 +42,13 @@ def connect(
         storage_options: keys, endpoints and the like, by the storage's own names; see docs/storage.md.
         memory_limit: what queries of a store may hold in memory, such as "4GB"; a service has its own.
         timeout: seconds to wait for a service's answer; None waits for ever.
+        spark: a session of Spark, or "sc://host:port" of Spark Connect, for reads with engine="spark".
+        spark_above: reads by engine="auto", which is what None means, go to Spark where the files that they open have
+            more bytes, such as "20GB"; None keeps them here.
 
     Raises:
-        Unavailable, TLSError, Unauthenticated, InvalidName, InvalidArgument.
+        Unavailable, TLSError, Unauthenticated, InvalidName, InvalidArgument; Unsupported: spark= with a service;
+        MissingDependency: spark= without PySpark.
     """
     check_name("project", project)
     if not isinstance(target, str | os.PathLike):
@@ -47,6 +57,11 @@ def connect(
     quiet_libraries()
     uri = os.fspath(target)
     if uri.split("://")[0] in SCHEMES and "://" in uri:
+        if spark is not None or spark_above is not None:
+            raise Unsupported(
+                "spark= reads the tables of a store itself, past the rights that its service keeps",
+                hint="open the store itself, with hr.connect(root, spark=session)",
+            )
         if registry is not None or memory_limit is not None or storage_options is not None:
             raise InvalidArgument(
                 "registry, memory_limit and storage_options are the service's, not its client's"
@@ -64,4 +79,5 @@ def connect(
     config = store_config(
         uri, registry=registry, memory_limit=memory_limit, storage_options=storage_options, tls=tls
     )
-    return FeatureStore(Embedded(config, project), config.root, project)
+    store = Embedded(config, project, spark=spark, spark_above=spark_above)
+    return FeatureStore(store, config.root, project)

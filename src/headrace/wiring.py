@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from headrace.client.address import SCHEMES
 from headrace.config import StoreConfig
+from headrace.engine.spark_session import SparkEngine
 from headrace.errors import InvalidArgument, MissingDependency, Unavailable
 from headrace.model.address import is_of_this_machine, is_secure
 from headrace.registry.registry import Registry
@@ -32,11 +33,14 @@ from headrace.service.record import CallRecord, Records
 from headrace.service.renewal import Renewal
 from headrace.service.server import Server
 from headrace.service.spans import trace
+from headrace.service.spark_choice import SparkChoice
 from headrace.service.store import Store
 from headrace.service.worker.pool import Workers
 from headrace.tls import TLS
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from headrace.service.http import HttpServer
 
 _FEWEST = 4
@@ -49,8 +53,21 @@ _WORKERS_EACH = 3
 class Embedded(ProjectStore):
     """A project of a store that nobody else uses, and that is closed with it."""
 
-    def __init__(self, config: StoreConfig, project: str) -> None:
-        self._own = Store(config)
+    def __init__(
+        self,
+        config: StoreConfig,
+        project: str,
+        *,
+        spark: SparkSession | str | None = None,
+        spark_above: str | int | None = None,
+    ) -> None:
+        if spark is None and spark_above is not None:
+            raise InvalidArgument("spark_above says what goes to Spark, and no spark= is given")
+        choice = None
+        if spark is not None:
+            above = spark_above if isinstance(spark_above, int | None) else parse_size(spark_above)
+            choice = SparkChoice(SparkEngine.of(spark), above)
+        self._own = Store(config, spark=choice)
         super().__init__(self._own, project)
         self.service_version = version("headrace")
 

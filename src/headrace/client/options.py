@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Literal
+from typing import Literal, get_args
 
 from headrace.errors import InvalidArgument
 from headrace.model.duration import Duration, Time, parse_max_age, parse_min_age, parse_time
-from headrace.model.request import PointInTime
+from headrace.model.request import Engine, PointInTime
 from headrace.model.text import check_text
 
 KnownAt = Literal["event_time"] | Time | None
-EngineName = Literal["duckdb", "auto"]
+EngineName = Engine
 
 
 def known_at_options(known_at: KnownAt) -> tuple[dt.datetime | None, bool]:
@@ -21,6 +21,11 @@ def known_at_options(known_at: KnownAt) -> tuple[dt.datetime | None, bool]:
     if known_at == "event_time":
         return None, True
     return parse_time("known_at", known_at), False
+
+
+def check_engine(engine: EngineName | None) -> None:
+    if engine is not None and engine not in get_args(Engine):
+        raise InvalidArgument(f"engine={engine!r} is refused", hint='use "duckdb", "spark" or "auto"')
 
 
 def point_in_time(
@@ -34,8 +39,7 @@ def point_in_time(
     min_age: Duration | None,
     engine: EngineName | None,
 ) -> PointInTime:
-    if engine not in (None, "duckdb", "auto"):
-        raise InvalidArgument(f"engine={engine!r} is refused", hint='use "duckdb" or "auto"')
+    check_engine(engine)
     if event_time is not None:
         check_text("event_time", event_time)
     instant, by_row = known_at_options(known_at)

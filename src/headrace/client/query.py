@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headrace.backend import Backend
 from headrace.client.formula import parse_formula
-from headrace.client.options import known_at_options
+from headrace.client.options import EngineName, check_engine, known_at_options
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
 from headrace.model.definition import Group
@@ -157,14 +157,21 @@ class Query:
             )
         return Query(self._backend, _pinned(self._model, snapshot, time), self._groups)
 
-    def read(self, *, known_at: Literal["event_time"] | Time | None = None) -> Result:
+    def read(
+        self,
+        *,
+        known_at: Literal["event_time"] | Time | None = None,
+        engine: EngineName | None = None,
+    ) -> Result:
         """The rows, lazily.
 
         Args:
             known_at: leave out what was recorded later: than this time, or than each row's own event time.
+            engine: "duckdb", "spark", or "auto", which is what None means; see `headrace.connect`.
         """
+        check_engine(engine)
         instant, by_row = known_at_options(known_at)
-        options = PointInTime(known_at=instant, known_at_event_time=by_row)
+        options = PointInTime(known_at=instant, known_at_event_time=by_row, engine=engine)
         return prepare(
             self._backend, ReadRequest(kind="query", query=self._model, point_in_time=options), None
         )

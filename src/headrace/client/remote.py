@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +26,7 @@ from headrace.errors import (
     TLSError,
     Unauthenticated,
     Unavailable,
+    Unsupported,
 )
 from headrace.model.dataset import DatasetDefinition
 from headrace.model.definition import Commit, Group, GroupDefinition, ViewDefinition, write_schema
@@ -35,6 +37,9 @@ from headrace.model.request import Prepared, ReadRequest
 from headrace.model.right import Grant
 from headrace.model.token import NewToken, Token
 from headrace.model.write_key import adding, deleting, inserting, restoring
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _HELLO = Decoder(protocol.Hello)
 _GROUP, _GROUPS = Decoder(protocol.GroupBody), Decoder(list[protocol.GroupBody])
@@ -230,6 +235,12 @@ class RemoteBackend:
             if prepared.kept is None:
                 raise
             return self._wire.table(self._wire.prepare(prepared.request, _PREPARED)[1])
+
+    def frame(self, prepared: Prepared, spine: pa.Table | None) -> DataFrame:
+        raise Unsupported(
+            "the rows of a service are not planned onto Spark, which would read the tables past its rights",
+            hint="open the store itself, with hr.connect(root, spark=session), or give Spark to_arrow() of the result",
+        )
 
     def list_queries(self) -> list[protocol.QueryInfo]:
         return self._wire.ask("list_queries", protocol.Nothing(), _QUERIES)

@@ -18,6 +18,7 @@ from headrace.protocol import BATCH_ROWS
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from pyspark.sql import DataFrame
 
 DtypeBackend = Literal["pyarrow", "numpy_nullable", "numpy"]
 
@@ -75,6 +76,17 @@ class Result:
         """A polars frame."""
         with self._backend.calls.one():
             return _to_polars(self.to_arrow())
+
+    def to_spark(self) -> DataFrame:
+        """A frame of Spark's, in the session that the store was opened with; nothing is computed yet.
+
+        Its rows come from the tables, and pass through no other process than Spark's. A row that has found several at
+        once makes the action fail that computes it. Whichever engine the read is planned for, this takes Spark.
+
+        Raises:
+            Unsupported: the store has no session, or Spark does not read such a table or type.
+        """
+        return self._backend.frame(self._prepared, self._spine)
 
     def head(self, n: int = 10) -> Result:
         """The same read, of at most `n` rows."""

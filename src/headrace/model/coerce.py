@@ -82,6 +82,8 @@ def _compare(op: Operator, ref: Ref, column: pa.DataType, value: Value, negated:
         return Not(never) if negated else never
     if _is_exact(column) and value.type in _NUMBERS:
         return _exact(op, ref, column, value)
+    if _kind(column) == "date" and value.type == "timestamp":
+        return _of_day(op, ref, value)
     if pa.types.is_floating(column):
         return _without_nan(Compare(op, ref, _short(value)), [ref], negated)
     return Compare(op, ref, value)
@@ -92,9 +94,12 @@ def _is_in(ref: Ref, column: pa.DataType, values: list[Value], negated: bool) ->
     if pa.types.is_floating(column):
         found = IsIn(ref, tuple(_short(v) for v in numbers))
         return _without_nan(found, [ref], negated)
-    if not _is_exact(column):
+    if _kind(column) == "date":
+        fitted = [_of_day("=", ref, v) if v.type == "timestamp" else Compare("=", ref, v) for v in values]
+    elif _is_exact(column):
+        fitted = [_exact("=", ref, column, v) for v in numbers]
+    else:
         return IsIn(ref, tuple(values))
-    fitted = [_exact("=", ref, column, v) for v in numbers]
     held = tuple(f.right for f in fitted if f.op == "=" and isinstance(f.right, Value))
     return IsIn(ref, held) if held or not fitted else fitted[0]
 
@@ -142,6 +147,17 @@ def _exact(op: Operator, ref: Ref, column: pa.DataType, value: Value) -> Compare
         if given < least:
             return compare(">=" if op in (">", ">=") else "<", least)
         return compare("<=" if op in ("<", "<=") else ">", floor)
+
+
+def _of_day(op: Operator, ref: Ref, value: Value) -> Compare:
+    """The comparison of a date, which is the start of its day in UTC, with a moment, as one with a date."""
+    moment = dt.datetime.fromisoformat(value.text).astimezone(dt.UTC)
+    day = Value("date", moment.date().isoformat())
+    if moment.time() == dt.time():
+        return Compare(op, ref, day)
+    if op in ("=", "<>"):  # no date is of that moment; a null stays unknown
+        return Compare("<" if op == "=" else ">=", ref, Value("date", dt.date.min.isoformat()))
+    return Compare("<=" if op in ("<", "<=") else ">", ref, day)
 
 
 def _short(value: Value) -> Value:

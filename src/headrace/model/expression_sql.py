@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -20,10 +21,15 @@ from headrace.model.expression import (
     Value,
 )
 
-Dialect = Literal["duckdb", "datafusion"]
+Dialect = Literal["duckdb", "datafusion", "spark"]
+
+# In a text of Spark's a backslash may have a meaning, which hangs on a setting.
+_PLAIN_IN_SPARK = re.compile(r"[^'\\\0-\x1f]*")
 
 
-def identifier(name: str) -> str:
+def identifier(name: str, dialect: Dialect = "duckdb") -> str:
+    if dialect == "spark":
+        return "`" + name.replace("`", "``") + "`"
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -37,6 +43,8 @@ def literal(value: Value, dialect: Dialect = "duckdb") -> str:
             return f"DATE '{value.text}'"
         case "timestamp" if dialect == "duckdb":
             return f"TIMESTAMPTZ '{value.text}'"
+        case "timestamp" if dialect == "spark":
+            return f"TIMESTAMP '{value.text}'"
         case "timestamp":
             return f"arrow_cast('{value.text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
         case "float":
@@ -55,20 +63,27 @@ def text(value: str, dialect: Dialect = "duckdb") -> str:
         raise InvalidArgument(f"{value!r} holds a lone surrogate, which no stored text does") from None
     if b"\0" in data and dialect == "duckdb":
         return f"decode(unhex('{data.hex()}'))"
+    if dialect == "spark" and not _PLAIN_IN_SPARK.fullmatch(value):
+        return f"CAST(X'{data.hex()}' AS STRING)"
     return "'" + value.replace("'", "''") + "'"
 
 
-def isnan_sql(value: str) -> str:
-    """In DuckDB 2.0, which believes statistics of files, that leave NaN out, wherever it can foresee a value."""
-    return f"isnan({value} + 0 * random())"
+def isnan_sql(value: str, dialect: Dialect = "duckdb") -> str:
+    """In DuckDB 2.0, which believes statistics of files, that leave NaN out, wherever it can foresee a value.
+
+    In Spark, which says of null that it is no NaN.
+    """
+    if dialect == "duckdb":
+        return f"isnan({value} + 0 * random())"
+    return f"isnan({value})" if dialect == "datafusion" else f"if({value} IS NULL, NULL, isnan({value}))"
 
 
-def isnull_sql(value: str) -> str:
+def isnull_sql(value: str, dialect: Dialect = "duckdb") -> str:
     """In DuckDB 2.0, which passes over pages of Parquet files for whose only text a condition is false, and gives null
     for all their rows: where null fulfils the condition, it gives rows that do not. It foresees `v IS NULL`, but not
     this.
     """
-    return f"(({value} IS NULL) = true)"
+    return f"(({value} IS NULL) = true)" if dialect == "duckdb" else f"({value} IS NULL)"
 
 
 def unforeseen_sql(value: str) -> str:
@@ -90,11 +105,11 @@ def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: D
             case IsIn(column=ref, values=values):
                 return f"({column(ref)} IN ({', '.join(literal(v, dialect) for v in values)}))"
             case Like(column=ref, pattern=pattern):
-                return f"({column(ref)} LIKE {text(pattern, dialect)})"
+                return f"({column(ref)} LIKE {text(pattern, dialect)}{_escape(pattern, dialect)})"
             case IsNull(column=ref):
-                return isnull_sql(column(ref)) if dialect == "duckdb" else f"({column(ref)} IS NULL)"
+                return isnull_sql(column(ref), dialect)
             case IsNan(column=ref):
-                return isnan_sql(column(ref)) if dialect == "duckdb" else f"isnan({column(ref)})"
+                return isnan_sql(column(ref), dialect)
             case Not(operand=operand):
                 return f"(NOT {sql(operand)})"
             case And(operands=operands):
@@ -104,3 +119,11 @@ def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: D
         raise TypeError(f"{node!r} is no condition")
 
     return sql(condition)
+
+
+def _escape(pattern: str, dialect: Dialect) -> str:
+    """Spark's backslash stands for what follows it, unless another letter does, of which the pattern has none."""
+    if dialect != "spark" or "\\" not in pattern:
+        return ""
+    other = next(letter for letter in map(chr, range(33, 0x10000)) if letter not in pattern and letter not in "'%_\\")
+    return f" ESCAPE {text(other, dialect)}"

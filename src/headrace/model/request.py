@@ -14,6 +14,7 @@ from headrace.model.sql_form import SqlForm
 from headrace.model.stored_file import StoredFile
 from headrace.model.struct import know
 
+Engine = Literal["duckdb", "spark", "auto"]
 ReadKind = Literal["query", "training", "batch", "stored"]
 
 
@@ -42,7 +43,7 @@ class PointInTime(msgspec.Struct, frozen=True, omit_defaults=True):
     known_at_event_time: bool = False
     max_age: Int64 | None = None
     min_age: Int64 | None = None
-    engine: Literal["duckdb", "auto"] | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         _check_times(start=self.start, end=self.end, as_of=self.as_of, known_at=self.known_at)

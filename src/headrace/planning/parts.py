@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.duration import to_micros
-from headrace.model.expression_sql import text
+from headrace.model.expression_sql import Dialect, text
 from headrace.model.request import Part, ReadRequest, Share, Span
 from headrace.model.resolved import Resolved
 
@@ -84,17 +84,25 @@ def parts_sql(
     query: str,
     columns: list[str],
     bounds: Bounds,
+    order: Sequence[str] | None = None,
+    stratum: str = "stratum::VARCHAR",
+    dialect: Dialect = "duckdb",
 ) -> str:
     """The rows that are in a part; of several, with its number as the last column, `part`.
 
     `query` has beside its columns `draw` and `stratum` where the parts are drawn, and `time` where they are of a time.
     `bounds` gives when a part starts and ends as such times.
+
+    Args:
+        order: the columns that decide between rows of one draw; by default all.
+        stratum: SQL for the stratum as text.
     """
     names = ", ".join(columns)
     for share in shares_of(parts)[:1]:
         # The row's place in the order of `draw`.
         window = "PARTITION BY stratum"
-        place = f"row_number() OVER ({window} ORDER BY draw, {names}) - {_offset(share)} AS place"
+        by = ", ".join(f"{c} ASC NULLS LAST" for c in ("draw", *(columns if order is None else order)))
+        place = f"row_number() OVER ({window} ORDER BY {by}) - {_offset(share, stratum, dialect)} AS place"
         query = f"SELECT {names}, {place}, count(*) OVER ({window}) AS total FROM ({query})"
     tests = [_test(part, bounds) for part in parts]
     if len(tests) == 1:
@@ -105,15 +113,20 @@ def parts_sql(
     )
 
 
-def _offset(share: Share) -> str:
+def _offset(share: Share, stratum: str, dialect: Dialect) -> str:
     """Between 0 and 1, and not close to either, where places would hang on how numbers are rounded.
 
     Each stratum has its own: otherwise all that have one row would give it to the same part.
     """
     if share.stratify is None:
         return "0.5"
-    drawn = f"md5_number_lower(concat({text(f'{share.seed}/')}, stratum::VARCHAR)) % {_OFFSETS}"
-    return f"({drawn} + 0.5) / {_OFFSETS}"
+    if dialect == "spark":
+        # DuckDB's number is that of the lower eight bytes, the least of which comes first.
+        drawn = f"md5(concat({text(f'{share.seed}/')}, coalesce({stratum}, '')))"
+        low = f"conv(concat(substr({drawn}, 19, 2), substr({drawn}, 17, 2)), 16, 10)"
+        return f"(CAST({low} AS INT) % {_OFFSETS} + 0.5) / {_OFFSETS}"
+    given = f"concat({text(f'{share.seed}/')}, {stratum})"
+    return f"(md5_number_lower({given}) % {_OFFSETS} + 0.5) / {_OFFSETS}"
 
 
 def _test(part: Part, bounds: Bounds) -> str:

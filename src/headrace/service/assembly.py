@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from headrace.errors import InvalidArgument, KeyMismatch, SchemaMismatch, Unsupported
 from headrace.model.duration import to_micros
 from headrace.model.types import decoded, decoded_type, without_views
-from headrace.planning.duckdb_sql import SPINE_ROW, SPINE_TIME, Program, spine_columns
 from headrace.planning.plan import Plan
+from headrace.planning.program import SPINE_ROW, SPINE_TIME, Program, spine_columns
 
 _FIRST = to_micros(dt.datetime.min.replace(tzinfo=dt.UTC))
 _LAST = to_micros(dt.datetime.max.replace(tzinfo=dt.UTC))

@@ -26,6 +26,7 @@ from headrace.service.kept_rows import KeptRows
 from headrace.service.reading import Reader
 from headrace.service.record import FileCount
 from headrace.service.running import Running
+from headrace.service.spark_running import SparkRunning
 from headrace.service.sql_reading import SqlReader, SqlRows
 from headrace.service.worker.sql import WorkerRows, WorkerSql
 

@@ -13,6 +13,7 @@ from headrace.formats.rows_file import RowsFiles
 from headrace.model.types import plain_batch
 from headrace.service.record import FileCount
 from headrace.service.running import Running
+from headrace.service.spark_running import SparkRunning
 
 
 class StoredRows:
@@ -75,7 +76,7 @@ class StoredRows:
 class RecomputedRows:
     """The rows that a read gives, in the types in which a dataset keeps them."""
 
-    def __init__(self, running: Running, schema: pa.Schema) -> None:
+    def __init__(self, running: Running | SparkRunning, schema: pa.Schema) -> None:
         self._running = running
         self.schema = schema
 

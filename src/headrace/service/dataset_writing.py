@@ -22,6 +22,7 @@ from headrace.model.stored_file import StoredFile
 from headrace.model.types import plain_batch, plain_schema
 from headrace.service.reading import Reader
 from headrace.service.running import Running
+from headrace.service.spark_running import SparkRunning
 from headrace.storage.failure import stored
 
 SPINE_FILE = "spine.arrow"
@@ -53,7 +54,7 @@ class DatasetWriting:
         self._prepared = reader.prepare(asked.read_of(None))
         self._schema = plain_schema(read_schema(self._prepared.schema_ipc))
         check_storable(asked.format, self._schema)
-        self._running: Running | None = None
+        self._running: Running | SparkRunning | None = None
         self._cancelled = False
 
     def cancel(self) -> None:

@@ -14,10 +14,16 @@ from headrace.model.expression import describe
 from headrace.model.request import Part, Prepared, Share
 from headrace.planning.duckdb_sql import CHAINED_LOOKUPS
 from headrace.planning.plan import Lookup, Plan
+from headrace.planning.spark_sql import bundles
+from headrace.service.spark_choice import Choice
 
 
 def explain(
-    prepared: Prepared, plan: Plan, snapshots: dict[int, Snapshot], timeless: Mapping[int, int]
+    prepared: Prepared,
+    plan: Plan,
+    snapshots: dict[int, Snapshot],
+    timeless: Mapping[int, int],
+    choice: Choice,
 ) -> str:
     """`timeless` says how many rows of a side have no event time."""
     lines = [_root(plan, snapshots)]
@@ -36,7 +42,11 @@ def explain(
         lines.append("in the order of event time, primary key, other columns")
     if plan.limit is not None:
         lines.append(f"at most {plan.limit} rows")
-    if len(plan.lookups) > CHAINED_LOOKUPS:
+    lines.append(f"on {choice.shown}")
+    if choice.engine == "spark" and plan.lookups:
+        sorts = sum(bundle[0].by_time for bundle in bundles(plan))
+        lines.append(f"in {sorts} sorts by key and time, {len(plan.lookups)} lookups")
+    elif len(plan.lookups) > CHAINED_LOOKUPS:
         lines.append(f"in {len(plan.lookups)} stages, one temporary table each")
     if prepared.labels:
         lines.append(f"labels {', '.join(prepared.labels)}")

@@ -58,6 +58,7 @@ from headrace.service.kept_rows import KeptRows
 from headrace.service.narrowed import NarrowedTable
 from headrace.service.reading import Reader
 from headrace.service.running import Running
+from headrace.service.spark_running import SparkRunning
 from headrace.service.sql_reading import SqlReader, SqlRows
 from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, detail, vacuum
@@ -66,10 +67,12 @@ from headrace.service.writing import Writer
 from headrace.storage.base import new_location
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from headrace.service.store import Store
 
 _NOT_TOLD = "…"
-Rows = Running | KeptRows | CachedRows | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
+Rows = Running | SparkRunning | KeptRows | CachedRows | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
 """What a read gives when it is run."""
 
 
@@ -83,7 +86,9 @@ class ProjectStore:
         self._user = rights.user or None
         self.definitions = Definitions(store.registry, project, rights)
         self.calls = store.calls
-        self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view)
+        self._reader = Reader(
+            store.calls, store.engine, store.keys, self._table, self.get_view, store.spark
+        )
         self.sql = (
             SqlReader(self._reader_of)
             if store.workers is None
@@ -299,6 +304,15 @@ class ProjectStore:
 
     def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
         return self.run(prepared, spine).table()
+
+    def frame(self, prepared: Prepared, spine: pa.Table | None) -> DataFrame:
+        reads = self._reads(prepared.request)
+        if not isinstance(reads, Reader):
+            raise Unsupported(
+                "only reads of feature groups and views are planned onto Spark",
+                hint="give Spark to_arrow() of the result",
+            )
+        return reads.frame(prepared.request, spine)
 
     def explain(self, request: ReadRequest) -> str:
         told = self._reads(request).explain(request)

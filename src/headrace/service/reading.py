@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -50,6 +51,11 @@ from headrace.service.pinning import (
 from headrace.service.planned import Planned
 from headrace.service.running import Running
 from headrace.service.scanning import Scanner
+from headrace.service.spark_choice import SparkChoice, check_on_spark, chosen, session_of
+from headrace.service.spark_running import SparkRunning
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _MOST_SCANS_AT_ONCE = 4
 _KEPT_PLANS = 128
@@ -61,6 +67,7 @@ class Reader:
     Args:
         table: gives a feature group and its table's log by name and version.
         view: gives a feature view by name and version.
+        spark: runs what is asked of Spark, or is large.
     """
 
     def __init__(
@@ -70,7 +77,9 @@ class Reader:
         keys: KeyIndex,
         table: Callable[[str, int | None], tuple[GroupDefinition, Table]],
         view: Callable[[str, int | None], ViewDefinition],
+        spark: SparkChoice | None = None,
     ) -> None:
+        self._spark = spark
         self.calls = calls
         self.engine = engine
         self._table = table
@@ -108,7 +117,11 @@ class Reader:
         request = msgspec.structs.replace(
             request, query=pinned, labels=labels, now=now, locations=locations, schemas=schemas
         )
-        plan = self._make(request, resolved, snapshots).plan
+        planned = self._make(request, resolved, snapshots)
+        plan = planned.plan
+        if chosen(self._spark, request, planned).engine == "spark":
+            options = msgspec.structs.replace(request.point_in_time, engine="spark")
+            request = msgspec.structs.replace(request, point_in_time=options)
         names = [f.name for f in resolved.fields]
         held = set(plan.schema.names)
         return Prepared(
@@ -144,22 +157,42 @@ class Reader:
                 return NotFound(f"feature group {was.ref} was deleted meanwhile")
         return None
 
-    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Running:
+    def run(
+        self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1
+    ) -> Running | SparkRunning:
         return self.running(prepared.request, spine, part, parts)
 
     def running(
         self, request: ReadRequest, spine: pa.Table | None = None, part: int = 0, parts: int = 1
-    ) -> Running:
+    ) -> Running | SparkRunning:
         """One run of a pinned read."""
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
         planned = self.check_spine(request, None if spine is None else spine.schema)
+        if request.point_in_time.engine == "spark":
+            return self._on_spark(planned, spine)
         return Running(
             planned,
             spine,
             (part, parts),
             self._scanner,
             self.engine.open(),
+            self.calls,
+            lambda: self._running(planned),
+        )
+
+    def frame(self, request: ReadRequest, spine: pa.Table | None) -> DataFrame:
+        """The result of a pinned read as a frame of Spark's, which runs nothing."""
+        planned = self.check_spine(request, None if spine is None else spine.schema)
+        check_on_spark(self._spark, planned)
+        return self._on_spark(planned, spine).frame()
+
+    def _on_spark(self, planned: Planned, spine: pa.Table | None) -> SparkRunning:
+        return SparkRunning(
+            planned,
+            spine,
+            session_of(self._spark),
+            lambda definition: self._table(definition.name, definition.version)[1].table,
             self.calls,
             lambda: self._running(planned),
         )
@@ -234,7 +267,9 @@ class Reader:
         plan = planned.plan
         if plan.spine or plan.lookups or plan.limit is not None or plan.latest or plan.feed:
             return 1
-        if plan.parts or plan.ordered or planned.found(0) is not None:
+        if plan.parts or plan.ordered or prepared.request.point_in_time.engine == "spark":
+            return 1
+        if planned.found(0) is not None:
             return 1
         # More streams than threads take turns, and are slower than as many.
         files: int = planned.files(0).num_rows
@@ -246,7 +281,7 @@ class Reader:
         plan = planned.plan
         if plan.spine or plan.lookups or plan.feed or plan.parts:
             return False
-        return planned.found(0) is not None
+        return prepared.request.point_in_time.engine != "spark" and planned.found(0) is not None
 
     def check_there(self, request: ReadRequest) -> None:
         """Raises NotFound if a group of a pinned read was deleted since, or may not be seen any more.
@@ -334,7 +369,9 @@ class Reader:
     def explain(self, request: ReadRequest) -> str:
         prepared = self.prepare(request)
         planned = self.planned(prepared.request)
-        return explain(prepared, planned.plan, planned.snapshots, self._scanner.timeless(planned))
+        choice = chosen(self._spark, prepared.request, planned)
+        timeless = {} if choice.engine == "spark" else self._scanner.timeless(planned)
+        return explain(prepared, planned.plan, planned.snapshots, timeless, choice)
 
     def _tables(self, query: Query, locations: Mapping[str, str]) -> dict[str, tuple[GroupDefinition, Table]]:
         tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}

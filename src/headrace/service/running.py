@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 
-import numpy as np
 import pyarrow as pa
 
 from headrace.calls import Calls
@@ -15,10 +13,12 @@ from headrace.engine.failure import translated
 from headrace.engine.passed import passed
 from headrace.engine.session import Session
 from headrace.formats.streamed import Batches
-from headrace.planning.duckdb_sql import SPINE, Program, render
+from headrace.planning.duckdb_sql import render
 from headrace.planning.facts import Facts, needs_nanos
+from headrace.planning.program import SPINE, Program
 from headrace.protocol import BATCH_ROWS
 from headrace.service.assembly import Assembly, engine_spine
+from headrace.service.by_part import by_part
 from headrace.service.planned import Planned
 from headrace.service.record import FileCount
 from headrace.service.scanning import Scanner
@@ -109,7 +109,7 @@ class Running:
             facts, program = self._start()
             several = len(self._plan.parts) > 1
             for batch, source in self._assembled(facts, program, BATCH_ROWS):
-                yield from _by_part(batch, source.column(source.num_columns - 1)) if several else [(0, batch)]
+                yield from by_part(batch, source.column(source.num_columns - 1)) if several else [(0, batch)]
 
     @contextlib.contextmanager
     def _ending(self) -> Iterator[None]:
@@ -157,12 +157,3 @@ class Running:
         for stage in program.stages:
             self._session.execute(stage)
         return facts, program
-
-
-def _by_part(batch: pa.RecordBatch, parts: pa.Array) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batch, whose rows come part by part, cut where a part ends."""
-    numbers = parts.to_numpy()
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-    for start, end in itertools.pairwise(cuts):
-        if end > start:
-            yield int(numbers[start]), batch.slice(start, end - start)

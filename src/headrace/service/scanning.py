@@ -13,11 +13,11 @@ from headrace.engine.session import Session
 from headrace.errors import AmbiguousRows
 from headrace.formats.base import Snapshot
 from headrace.formats.streamed import Batches, StreamedSnapshot
-from headrace.model.definition import GroupDefinition
 from headrace.model.expression import IsNull, Ref
 from headrace.model.expression_sql import identifier
 from headrace.planning.facts import Facts, duplicates_query, unique_columns
 from headrace.planning.side_sql import side_sql
+from headrace.service.ambiguity import ambiguous_rows
 from headrace.service.planned import Planned
 from headrace.service.record import FileCount
 
@@ -120,9 +120,7 @@ class Scanner:
 
     def ambiguity(self, planned: Planned, facts: Facts, side: int) -> AmbiguousRows:
         """The error to raise where a row found several of the side at once, with examples of them."""
-        plan = planned.plan
-        definition = plan.resolved.sides[side].definition
-        examples = []
+        plan, examples = planned.plan, []
         lookup = next((x for x in plan.lookups if x.side == side), None)
         if lookup is not None:
             names = ", ".join(identifier("k_" + key) for _, key in lookup.on) or "true AS whole"
@@ -133,15 +131,7 @@ class Scanner:
                     f"SELECT {names} FROM ({side_sql(plan, lookup, there)}) WHERE ambiguous LIMIT 3"
                 )
             examples = [{k.removeprefix("k_"): v for k, v in row.items()} for row in found]
-        shown = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items()) for row in examples)
-        timeless = lookup is not None and lookup.kind == "plain" and definition.event_time is not None
-        what = "key and event time" if definition.event_time and not timeless else "key"
-        return AmbiguousRows(
-            f"{definition.ref} has several different rows for the same {what}"
-            + (f", such as {shown}" if shown else ""),
-            hint=_way_out(definition, timeless),
-            details={"feature_group": definition.ref, "examples": [str(e) for e in examples]},
-        )
+        return ambiguous_rows(plan, side, examples)
 
     def timeless(self, planned: Planned) -> dict[int, int]:
         """How many rows of tables that others wrote have no event time, and so can never be found."""
@@ -156,15 +146,6 @@ class Scanner:
                     (row,) = session.rows(f"SELECT count(*) AS n FROM {relation} WHERE {time} IS NULL")
                 found[lookup.side] = row["n"]
         return found
-
-
-def _way_out(definition: GroupDefinition, timeless: bool) -> str:
-    """What to do where several rows of a group are found for one."""
-    if timeless:
-        return "the join takes no account of time, so leave point_in_time=False out or filter the group first"
-    if definition.format != "delta":
-        return "declare created_time or tie_breaker when it is registered, or filter the group first"
-    return "declare created_time or tie_breaker, or insert with mode='upsert'"
 
 
 def _share(snapshot: Snapshot, files: pa.Table, share: tuple[int, int]) -> pa.Table:

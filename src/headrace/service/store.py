@@ -32,6 +32,7 @@ from headrace.service.binding import open_registry
 from headrace.service.cache import Cache
 from headrace.service.limits import UNLIMITED, Limits
 from headrace.service.project import ProjectStore
+from headrace.service.spark_choice import SparkChoice
 from headrace.service.worker.pool import Workers
 from headrace.storage.base import Storage
 from headrace.storage.open import open_storage
@@ -50,6 +51,7 @@ class Store:
         seals: what users write in SQL is run where it can reach nothing else.
         cache_bytes: what results of joins may take on this machine's disk; None keeps none.
         remembers: what is asked is written down, so that what will be can be computed ahead.
+        spark: runs what is asked of Spark, or is large.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class Store:
         seals: bool = False,
         cache_bytes: int | None = None,
         remembers: bool = False,
+        spark: SparkChoice | None = None,
     ) -> None:
+        self.spark = spark
         self.calls = Calls()
         self.workers = workers
         self.storage = open_storage(config, RegistryHold(config.registry))

@@ -46,10 +46,15 @@ def from_spark(frame: DataFrame) -> pa.RecordBatchReader:
 
 
 def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    # The zone of times is that of the session, and their instants are the same.
+    return (batch.cast(schema) for batch in batches_of(frame))
+
+
+def batches_of(frame: DataFrame) -> Iterator[pa.RecordBatch]:
+    """The rows as Spark's workers give them, in its order; two partitions are held at most."""
     for row in frame.mapInArrow(_serialised(), "batch binary").toLocalIterator(prefetchPartitions=True):
         with pa.ipc.open_stream(row.batch) as stream:
-            # The zone of times is that of the session, and their instants are the same.
-            yield from (batch.cast(schema) for batch in stream)
+            yield from stream
 
 
 def _serialised() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
