@@ -36,6 +36,9 @@ quiet_libraries()
 # Where the stores are that tests connect to, if not in folders and behind a service: see `servers.lake`.
 LAKE = os.environ.get("HEADRACE_LAKE")
 
+# "spark" has the joins of embedded stores run there, in the Python of a profile of Spark.
+ENGINE = os.environ.get("HEADRACE_ENGINE")
+
 COMMON = {
     "deadline": None,
     "print_blob": True,
@@ -154,7 +157,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
-@pytest.fixture(params=[LAKE] if LAKE else ["embedded", "remote"])
+@pytest.fixture(params=[LAKE] if LAKE else ["embedded"] if ENGINE else ["embedded", "remote"])
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path | str:
     """What to connect to: a folder, and a service; or a root in the storage that the tests are run with."""
     if request.param == "embedded":
@@ -181,17 +184,35 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield uri
 
 
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What stores are opened with for the engine that the tests are run with."""
+    if ENGINE is None:
+        yield {}
+        return
+    from spark.session import start  # which only the Python of a profile of Spark can
+
+    session = start(
+        tmp_path_factory.mktemp("spark"), {"spark.master": "local[1]", "spark.sql.shuffle.partitions": "1"}
+    )
+    yield {"spark": session, "spark_above": -1}
+    session.stop()
+
+
 @pytest.fixture
-def store(target: Path | str) -> Iterator[hr.FeatureStore]:
+def store(target: Path | str, engine: dict[str, Any]) -> Iterator[hr.FeatureStore]:
     """An empty project, embedded and remote: every contract test runs against both."""
-    with hr.connect(target, project=fresh("project")) as opened:
+    with hr.connect(target, project=fresh("project"), **engine) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def embedded_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hr.FeatureStore]:
+def embedded_store(
+    tmp_path_factory: pytest.TempPathFactory, engine: dict[str, Any]
+) -> Iterator[hr.FeatureStore]:
     """One for a whole file, for tests that run many examples; these take fresh names for their groups."""
-    with hr.connect(tmp_path_factory.mktemp("embedded") / "lake", project="shared") as opened:
+    folder = tmp_path_factory.mktemp("embedded")
+    with hr.connect(folder / "lake", project="shared", **engine) as opened:
         yield opened
 
 

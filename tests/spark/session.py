@@ -41,7 +41,7 @@ def start(folder: Path, settings: Mapping[str, str] = {}) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ.pop("SPARK_HOME", None)
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local[2]")  # unless the settings say otherwise
     for name, value in (_SETTINGS | dict(settings)).items():
         builder = builder.config(name, value)
     builder = builder.config("spark.local.dir", str(folder / "local"))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import pyarrow as pa
 
 from headrace.client.learned import learned_array
-from headrace.spark_frame import from_spark, is_spark
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
 from headrace.model.definition import write_schema
+from headrace.spark_frame import from_spark, is_spark
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,7 +41,10 @@ _CLASSES: dict[str, tuple[type[HeadraceError], str]] = {
     "ConnectException": (Unavailable, "Spark does not reach where a table lies: {}"),
     "UnknownHostException": (Unavailable, "Spark does not reach where a table lies: {}"),
     "SparkUnsupportedOperationException": (Unsupported, "Spark cannot do this: {}"),
-    "DeltaUnsupportedTableFeatureException": (Unsupported, "this version of Delta in Spark cannot read a table: {}"),
+    "DeltaUnsupportedTableFeatureException": (
+        Unsupported,
+        "this version of Delta in Spark cannot read a table: {}",
+    ),
     "UnsupportedFileSystemException": (Unsupported, "Spark has no file system for where a table lies: {}"),
     "ClassNotFoundException": (MissingDependency, "Spark lacks what a table needs: {}"),
     "SparkClassNotFoundException": (MissingDependency, "Spark lacks what a table needs: {}"),

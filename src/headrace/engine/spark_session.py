@@ -59,7 +59,9 @@ class SparkEngine:
                     hint='pip install "pyspark[connect]"',
                 ) from None
         if not hasattr(given, "sql") or not hasattr(given, "createDataFrame"):
-            raise InvalidArgument(f"spark={given!r} is no session", hint="give a SparkSession, or sc://host:port")
+            raise InvalidArgument(
+                f"spark={given!r} is no session", hint="give a SparkSession, or sc://host:port"
+            )
         return cls(given)
 
     def frame(

@@ -54,7 +54,9 @@ def spark_type(kind: pa.DataType) -> str | None:
     if pa.types.is_struct(kind):
         fields = [(identifier(f.name, "spark"), spark_type(f.type)) for f in kind]
         return (
-            f"STRUCT<{', '.join(f'{n}: {t}' for n, t in fields)}>" if fields and all(t for _, t in fields) else None
+            f"STRUCT<{', '.join(f'{n}: {t}' for n, t in fields)}>"
+            if fields and all(t for _, t in fields)
+            else None
         )
     return None
 
@@ -80,7 +82,9 @@ def table_of(
             hint="take engine='duckdb', or insert its rows into a feature group",
         )
     if definition.format == "delta":
-        found = session.read.format("delta").option("versionAsOf", snapshot.version).load(_address(folder.uri))
+        found = (
+            session.read.format("delta").option("versionAsOf", snapshot.version).load(_address(folder.uri))
+        )
         return _fitted(found, definition, snapshot.schema, {})
     return _of_files(session, definition, snapshot, files)
 
@@ -151,9 +155,7 @@ def _address(path: str) -> str:
     if not separator:
         return path
     if scheme == "hopsfs":
-        raise Unsupported(
-            "tables in HopsFS are not read by Spark from here", hint="take engine='duckdb'"
-        )
+        raise Unsupported("tables in HopsFS are not read by Spark from here", hint="take engine='duckdb'")
     return f"{_SCHEMES.get(scheme, scheme)}://{rest}"
 
 

@@ -24,6 +24,7 @@ from headrace.model.expression import (
 Dialect = Literal["duckdb", "datafusion", "spark"]
 
 # In a text of Spark's a backslash may have a meaning, which hangs on a setting.
+_NO_LETTER = "\uffff"
 _PLAIN_IN_SPARK = re.compile(r"[^'\\\0-\x1f]*")
 
 
@@ -91,6 +92,15 @@ def unforeseen_sql(value: str) -> str:
     return f"greatest({value})"
 
 
+def like_sql(value: str, pattern: str, dialect: Dialect = "duckdb") -> str:
+    """Spark's backslash stands for what follows it, if no other letter is named that does: one that no text has."""
+    return (
+        f"({value} LIKE {pattern} ESCAPE '{_NO_LETTER}')"
+        if dialect == "spark"
+        else f"({value} LIKE {pattern})"
+    )
+
+
 def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: Dialect = "duckdb") -> str:
     """The condition as an SQL expression; `column` gives the SQL of each column."""
 
@@ -105,7 +115,7 @@ def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: D
             case IsIn(column=ref, values=values):
                 return f"({column(ref)} IN ({', '.join(literal(v, dialect) for v in values)}))"
             case Like(column=ref, pattern=pattern):
-                return f"({column(ref)} LIKE {text(pattern, dialect)}{_escape(pattern, dialect)})"
+                return like_sql(column(ref), text(pattern, dialect), dialect)
             case IsNull(column=ref):
                 return isnull_sql(column(ref), dialect)
             case IsNan(column=ref):
@@ -119,11 +129,3 @@ def condition_sql(condition: Condition, column: Callable[[Ref], str], dialect: D
         raise TypeError(f"{node!r} is no condition")
 
     return sql(condition)
-
-
-def _escape(pattern: str, dialect: Dialect) -> str:
-    """Spark's backslash stands for what follows it, unless another letter does, of which the pattern has none."""
-    if dialect != "spark" or "\\" not in pattern:
-        return ""
-    other = next(letter for letter in map(chr, range(33, 0x10000)) if letter not in pattern and letter not in "'%_\\")
-    return f" ESCAPE {text(other, dialect)}"

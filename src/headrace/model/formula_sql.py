@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -17,10 +17,10 @@ from headrace.model.formula import (
     Nothing,
     Operate,
     Read,
-    below,
     kind_of,
     type_of,
 )
+from headrace.model.formula_text import LONGEST_MADE, is_no_longer, is_short, joined, together
 from headrace.model.types import TIMESTAMP
 
 _TARGETS = {
@@ -42,9 +42,6 @@ _RESULTS = {
 _READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
 # Where a function has no answer DuckDB raises an error, and other engines say NaN.
 _GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
-LONGEST_MADE = 65_536
-"""Bytes of a text that is made longer than what it is made of."""
-_FEW_LETTERS, _FEW_TEXTS = 1_000, 3
 _FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
 _BEFORE, _AFTER = "0001-12-31 (BC) 23:59:59.999999", "10000-01-01"
 
@@ -120,16 +117,16 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
             case "length":
                 return f"CAST(length({given[0]}) AS BIGINT)"
             case "concat":
-                arguments = tuple(_joined(arguments))
+                arguments = tuple(joined(arguments))
                 given = [sql(argument) for argument in arguments]
-                if _is_short(arguments):
-                    return _together(given)
+                if is_short(arguments):
+                    return together(given)
                 parts = [f"_p.p{i}" for i in range(len(given))]
                 size = " + ".join(f"strlen({part})" for part in parts)
                 longest = f"greatest({', '.join(f'strlen({part})' for part in parts)})"
-                return _bounded(dict(zip(parts, given, strict=True)), _together(parts), size, longest)
+                return _bounded(dict(zip(parts, given, strict=True)), together(parts), size, longest)
             case "replace":
-                if _is_no_longer(*arguments[:0:-1]):
+                if is_no_longer(*arguments[:0:-1]):
                     return f"replace({', '.join(given)})"
                 found = "(strlen(_p.p0) - strlen(replace(_p.p0, _p.p1, ''))) // greatest(strlen(_p.p1), 1)"
                 size = f"strlen(_p.p0) + {found} * (strlen(_p.p2) - strlen(_p.p1))"
@@ -146,46 +143,6 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
     result = type_of(formula, kind)
     computed = f"CAST({sql(formula)} AS {_RESULTS[result]})"
     return _without_nan(computed) if pa.types.is_floating(result) else computed
-
-
-def _is_no_longer(one: Formula, other: Formula) -> bool:
-    """Of literals, whether one has no more bytes than the other."""
-    if not (isinstance(one, Constant) and isinstance(other, Constant)):
-        return False
-    return len(one.value.text.encode()) <= len(other.value.text.encode())
-
-
-def _joined(parts: Sequence[Formula]) -> Iterator[Formula]:
-    """What is put together, also where it is in several steps."""
-    for part in parts:
-        if isinstance(part, Call) and part.function == "concat":
-            yield from _joined(part.arguments)
-        else:
-            yield part
-
-
-def _together(parts: Sequence[str]) -> str:
-    """Texts put together in halves: one after the other, each would be copied as often as there are others."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    return f"({_together(parts[:middle])} || {_together(parts[middle:])})"
-
-
-def _is_short(parts: Sequence[Formula]) -> bool:
-    """Whether a few texts that are stored, with some letters between them, are put together."""
-    letters = sum(len(part.value.text) for part in parts if isinstance(part, Constant))
-    others = [part for part in parts if not isinstance(part, Constant)]
-    return letters <= _FEW_LETTERS and len(others) <= _FEW_TEXTS and not any(map(_grows, others))
-
-
-def _grows(formula: Formula) -> bool:
-    """Whether it makes longer texts of others."""
-    if isinstance(formula, Call) and formula.function in ("concat", "replace"):
-        return not (formula.function == "replace" and _is_no_longer(*formula.arguments[:0:-1])) or any(
-            map(_grows, formula.arguments)
-        )
-    return any(map(_grows, below(formula)))
 
 
 def _bounded(given: Mapping[str, str], made: str, size: str, longest: str) -> str:

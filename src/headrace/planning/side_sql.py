@@ -121,7 +121,11 @@ def _spark_time(side: Side, column: str, facts: Facts) -> str:
 
 def spark_micros(value: str, kind: pa.DataType) -> str:
     """The microseconds since 1970 of a time, or of the start of a date, in UTC: of no session's zone."""
-    return f"(CAST(unix_date({value}) AS BIGINT) * 86400000000)" if pa.types.is_date(kind) else f"unix_micros({value})"
+    return (
+        f"(CAST(unix_date({value}) AS BIGINT) * 86400000000)"
+        if pa.types.is_date(kind)
+        else f"unix_micros({value})"
+    )
 
 
 def _micros_in(side: Side) -> int:

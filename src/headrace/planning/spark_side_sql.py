@@ -8,7 +8,15 @@ from headrace.errors import Unsupported
 from headrace.model.expression_sql import identifier
 from headrace.planning.facts import Facts
 from headrace.planning.plan import Lookup, Plan
-from headrace.planning.side_sql import chosen, findable_tests, is_reduced, newest_usable, scan_sql, shifted, time_sql
+from headrace.planning.side_sql import (
+    chosen,
+    findable_tests,
+    is_reduced,
+    newest_usable,
+    scan_sql,
+    shifted,
+    time_sql,
+)
 
 _LONGEST = 400_000_000_000_000_000
 """Microseconds: more than there are between any two times, and few enough to be added to one."""
@@ -37,7 +45,9 @@ def side_sql(plan: Plan, lookup: Lookup, facts: Facts) -> str:
     aged = ["e"] if lookup.max_age is not None else []
     later = shifted("e", age_of(lookup.min_age, facts))
     if not is_reduced(lookup, facts):
-        select += [f"{identifier(c, 'spark')} AS {name}" for c, name in zip(lookup.columns, columns, strict=True)]
+        select += [
+            f"{identifier(c, 'spark')} AS {name}" for c, name in zip(lookup.columns, columns, strict=True)
+        ]
         select += [f"{event} AS e"]
         base = scan_sql(plan, facts, lookup.side, select, tests)
         times = [f"{later} AS t"] if lookup.by_time else []

@@ -1,9 +1,9 @@
 """A plan as one statement of Spark's, which its executors run over the tables themselves.
 
 A point-in-time lookup is a merge: the rows of the spine and those that can be found are put together, sorted within
-each key by time, and the last row found is carried forward to the rows of the spine. So each key is sorted once, nothing
-is paired that does not belong together, and what a key has too much of goes to disk. Lookups by the same columns share
-one such sort. Times are compared as integers, as in DuckDB.
+each key by time, and the last row found is carried forward to the rows of the spine. So each key is sorted once,
+nothing is paired that does not belong together, and what a key has too much of goes to disk. Lookups by the same
+columns share one such sort. Times are compared as integers, as in DuckDB.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _name(column: str) -> str:
 
 
 class _Renderer(Rendering):
-    """Columns on their way: `n` and `t` of the spine, `c_…` of the root, `g_…` as the spine gave them, and a struct `j…`
-    of what each lookup found.
+    """Columns on their way: `n` and `t` of the spine, `c_…` of the root, `g_…` as the spine gave them, and a struct
+    `j…` of what each lookup found.
     """
 
     def __init__(self, plan: Plan, facts: Facts, whole: bool) -> None:
@@ -111,7 +111,9 @@ class _Renderer(Rendering):
         several = len(self.plan.parts) > 1
         if several:
             orders = ["part", *orders]
-        shown = [f"{c} AS {n}" if c != n else c for c, n in zip(held, names, strict=True)] + ["part"] * several
+        shown = [f"{c} AS {n}" if c != n else c for c, n in zip(held, names, strict=True)] + [
+            "part"
+        ] * several
         query = f"SELECT {', '.join(shown)} FROM ({query})"
         if orders:
             query += f" ORDER BY {', '.join(f'{o} ASC NULLS LAST' for o in orders)}"
@@ -160,10 +162,8 @@ class _Renderer(Rendering):
         found = [f"j{lookup.side}" for lookup in bundle]
         asked = [f"{self.place(left)} AS {key}" for key, (left, _) in zip(keys, bundle[0].on, strict=True)]
         # At one time, what can be found comes before who looks for it.
-        rows = [
-            f"SELECT {', '.join([*self._carried, *asked, 't AS at', '1 AS o', *(f'NULL AS {j}' for j in found)])}"
-            f" FROM r{len(self._steps) - 1}"
-        ]
+        columns = [*self._carried, *asked, "t AS at", "1 AS o", *(f"NULL AS {j}" for j in found)]
+        rows = [f"SELECT {', '.join(columns)} FROM r{len(self._steps) - 1}"]
         for lookup, found_here in zip(bundle, found, strict=True):
             columns = [f"NULL AS {c}" for c in self._carried]
             columns += [*keys, "t AS at", "0 AS o"]

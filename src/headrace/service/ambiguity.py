@@ -18,7 +18,8 @@ def ambiguous_rows(plan: Plan, side: int, examples: Sequence[Mapping[str, Any]])
     timeless = lookup is not None and lookup.kind == "plain" and definition.event_time is not None
     what = "key and event time" if definition.event_time and not timeless else "key"
     return AmbiguousRows(
-        f"{definition.ref} has several different rows for the same {what}" + (f", such as {shown}" if shown else ""),
+        f"{definition.ref} has several different rows for the same {what}"
+        + (f", such as {shown}" if shown else ""),
         hint=_way_out(definition, timeless),
         details={"feature_group": definition.ref, "examples": [str(e) for e in examples]},
     )

@@ -33,7 +33,7 @@ from headrace.service.worker.sql import WorkerRows, WorkerSql
 _MOST_STREAMS = 4
 _ROWS = "__headrace_kept"
 
-Computing = Running | SqlRows | WorkerRows
+Computing = Running | SparkRunning | SqlRows | WorkerRows
 """Rows that are computed as they are taken."""
 
 

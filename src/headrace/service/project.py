@@ -72,7 +72,17 @@ if TYPE_CHECKING:
     from headrace.service.store import Store
 
 _NOT_TOLD = "…"
-Rows = Running | SparkRunning | KeptRows | CachedRows | StoredRows | RecomputedRows | StatisticsRows | SqlRows | WorkerRows
+Rows = (
+    Running
+    | SparkRunning
+    | KeptRows
+    | CachedRows
+    | StoredRows
+    | RecomputedRows
+    | StatisticsRows
+    | SqlRows
+    | WorkerRows
+)
 """What a read gives when it is run."""
 
 
@@ -86,9 +96,7 @@ class ProjectStore:
         self._user = rights.user or None
         self.definitions = Definitions(store.registry, project, rights)
         self.calls = store.calls
-        self._reader = Reader(
-            store.calls, store.engine, store.keys, self._table, self.get_view, store.spark
-        )
+        self._reader = Reader(store.calls, store.engine, store.keys, self._table, self.get_view, store.spark)
         self.sql = (
             SqlReader(self._reader_of)
             if store.workers is None

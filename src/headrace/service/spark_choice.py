@@ -39,7 +39,11 @@ def chosen(spark: SparkChoice | None, request: ReadRequest, planned: Planned) ->
     if asked == "spark":
         check_on_spark(spark, planned)
     if spark is None or spark.above is None:
-        return Choice("spark", "engine='spark'") if asked == "spark" else Choice("duckdb", "no spark_above is set")
+        return (
+            Choice("spark", "engine='spark'")
+            if asked == "spark"
+            else Choice("duckdb", "no spark_above is set")
+        )
     size = sum(_size(planned, side) for side in planned.snapshots)
     told = f"{size:,} bytes of files, and spark_above is {spark.above:,}"
     if asked == "spark":
@@ -82,4 +86,8 @@ def _obstacle(planned: Planned) -> str | None:
 
 def _size(planned: Planned, side: int) -> int:
     files = planned.files(side)
-    return sum(size or 0 for size in files["size_bytes"].to_pylist()) if "size_bytes" in files.column_names else 0
+    return (
+        sum(size or 0 for size in files["size_bytes"].to_pylist())
+        if "size_bytes" in files.column_names
+        else 0
+    )

@@ -98,9 +98,7 @@ class SparkRunning:
             Unsupported: Spark has no such table or type.
         """
         facts, relations = self._start(whole=True)
-        refusals = {
-            lookup.side: self._refusal(lookup.side) for lookup in self._plan.lookups
-        }
+        refusals = {lookup.side: self._refusal(lookup.side) for lookup in self._plan.lookups}
         return self._spark.frame(
             lambda names: render_frame(self._plan, _named(facts, names), refusals),
             relations,
@@ -159,7 +157,9 @@ class SparkRunning:
             for lookup in plan.lookups
             if self._planned.snapshots[lookup.side].unique_by(unique_columns(plan, lookup))
         }
-        if plan.spine is None and self._planned.snapshots[0].unique_by(plan.resolved.root.definition.identity):
+        if plan.spine is None and self._planned.snapshots[0].unique_by(
+            plan.resolved.root.definition.identity
+        ):
             unique.add(0)
         names = {side: f"_{side}" for side in relations}
         facts = Facts(
@@ -219,5 +219,3 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         f"spine: column {name!r} is {column.type}, of which Spark has not all values",
         hint="cast it, leave it out, or take engine='duckdb'",
     )
-
-
