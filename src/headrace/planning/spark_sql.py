@@ -41,6 +41,13 @@ def render_frame(plan: Plan, facts: Facts, refusals: dict[int, str]) -> str:
     return _Renderer(plan, facts, whole=True).query(refusals)
 
 
+def render_whole(plan: Plan, facts: Facts) -> Program:
+    """As `render_spark`, but that the columns of the spine are there, too, so that `outputs` are all, and its row
+    numbers are not.
+    """
+    return _Renderer(plan, facts, whole=True).whole()
+
+
 def _name(column: str) -> str:
     return identifier(column, "spark")
 
@@ -69,8 +76,16 @@ class _Renderer(Rendering):
         query = self._rows(columns, names, orderable, self.where(), "c0" if self.plan.spine else None)
         return Program((), query, tuple(outputs), self.ambiguous)
 
-    def query(self, refusals: dict[int, str]) -> str:
+    def whole(self) -> Program:
         self._join_all()
+        columns = [*self._outputs(), *(self.ambiguity(i) for i in self.ambiguous)]
+        orderable = [is_orderable(o.type) for o in self.plan.outputs] + [True] * len(self.ambiguous)
+        names = [f"c{i}" for i in range(len(columns))]
+        order = "n" if self.plan.spine and not self.plan.ordered else None
+        query = self._rows(columns, names, orderable, self.where(), order)
+        return Program((), query, tuple(range(len(self.plan.outputs))), self.ambiguous)
+
+    def _outputs(self) -> list[str]:
         columns = []
         for output in self.plan.outputs:
             if output.place is not None:
@@ -80,6 +95,11 @@ class _Renderer(Rendering):
                 columns.append(f"timestamp_micros({to_micros(self.plan.now)})")
             else:
                 columns.append(_name("g_" + output.name))
+        return columns
+
+    def query(self, refusals: dict[int, str]) -> str:
+        self._join_all()
+        columns = self._outputs()
         names = [_name(o.name) for o in self.plan.outputs]
         where = self.where()
         for side, said in refusals.items():
@@ -100,6 +120,8 @@ class _Renderer(Rendering):
             by = self.order([c for c, fine in zip(columns, orderable, strict=True) if fine])
             inner += [f"{value} AS o{i}" for i, value in enumerate(by)]
             orders = [f"o{i}" for i in range(len(by))]
+        elif order is not None and order not in held:
+            inner.append(order)
         query = f"SELECT {', '.join(inner + self.part_columns()) or '1 AS one'} FROM r{len(self._steps) - 1}"
         if where:
             query += f" WHERE {' AND '.join(where)}"

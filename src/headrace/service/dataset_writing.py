@@ -19,16 +19,16 @@ from headrace.model.dataset import DatasetDefinition, check_splits
 from headrace.model.definition import ViewDefinition, read_schema, write_schema
 from headrace.model.request import Prepared, ReadRequest, Span
 from headrace.model.stored_file import StoredFile
-from headrace.model.types import plain_batch, plain_schema
+from headrace.model.types import plain_schema
+from headrace.service.chunk import Chunk
 from headrace.service.reading import Reader
 from headrace.service.running import Running
 from headrace.service.spark_running import SparkRunning
+from headrace.service.spark_writing import write_on_spark
 from headrace.storage.failure import stored
 
 SPINE_FILE = "spine.arrow"
 
-_FILE_BYTES = 64 << 20
-_FILE_ROWS = 1 << 20
 _MOST_WRITERS = 4
 _LONGEST_KEY = 512
 
@@ -87,7 +87,19 @@ class DatasetWriting:
             raise Cancelled("the training dataset is no longer wanted: nothing was stored")
 
     def _write(self, spine: pa.Table | None, folder: Path) -> list[list[StoredFile]]:
-        """The files of each split, at least one, which threads write while the engine goes on."""
+        """The files of each split, at least one."""
+        running = self._running = self._reader.run(self._prepared, spine)
+        if not isinstance(running, SparkRunning):
+            return self._write_here(running, folder)
+        found = write_on_spark(running, self._asked, self._schema, folder)
+        for split, files in zip(self._asked.splits, found, strict=True):
+            if not files:
+                name = f"{split.name}/00000.{self._asked.format}"
+                files.append(self._write_file(folder, name, self._schema.empty_table()))
+        return found
+
+    def _write_here(self, running: Running, folder: Path) -> list[list[StoredFile]]:
+        """The files, which threads write while the engine goes on."""
         writers = min(_MOST_WRITERS, os.cpu_count() or 1)
         files: list[list[Future[StoredFile]]] = [[] for _ in self._asked.splits]
         pending: deque[Future[StoredFile]] = deque()
@@ -100,7 +112,7 @@ class DatasetWriting:
                 pending.append(threads.submit(self._write_file, folder, path, rows))
                 files[split].append(pending[-1])
 
-            for split, rows in self._chunks(spine):
+            for split, rows in self._chunks(running):
                 write(split, rows)
             for split, found in enumerate(files):
                 if not found:
@@ -114,42 +126,18 @@ class DatasetWriting:
         written = write_file(asked.format, folder / path, rows, mark=f"{asked.key}/{path}")
         return msgspec.structs.replace(written, path=path)
 
-    def _chunks(self, spine: pa.Table | None) -> Iterator[tuple[int, pa.Table]]:
+    def _chunks(self, running: Running) -> Iterator[tuple[int, pa.Table]]:
         """The number of a split, and rows for one of its files."""
-        self._running = self._reader.run(self._prepared, spine)
-        split, chunk = 0, _Chunk(self._schema)
-        for part, batch in self._running.in_parts():
+        split, chunk = 0, Chunk(self._schema)
+        for part, batch in running.in_parts():
             self._check_wanted()
             if chunk.rows and (part != split or chunk.is_full):
                 yield split, chunk.table()
-                chunk = _Chunk(self._schema)
+                chunk = Chunk(self._schema)
             split = part
             chunk.add(batch)
         if chunk.rows:
             yield split, chunk.table()
-
-
-class _Chunk:
-    """Rows for one file."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._batches: list[pa.RecordBatch] = []
-        self._bytes = 0
-        self.rows = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        plain = plain_batch(batch, self._schema)
-        self._batches.append(plain)
-        self._bytes += plain.nbytes
-        self.rows += plain.num_rows
-
-    @property
-    def is_full(self) -> bool:
-        return self._bytes >= _FILE_BYTES or self.rows >= _FILE_ROWS
-
-    def table(self) -> pa.Table:
-        return pa.Table.from_batches(self._batches, self._schema)
 
 
 def _check_asked(asked: DatasetDefinition) -> None:
@@ -170,7 +158,8 @@ def _check_asked(asked: DatasetDefinition) -> None:
 
 
 def _pinned(asked: ReadRequest, prepared: Prepared) -> ReadRequest:
-    """The request of all rows, as it was prepared for its parts."""
+    """The request of all rows, as it was prepared for its parts: by whichever engine it will be run again."""
+    options = msgspec.structs.replace(asked.point_in_time, engine=None)
     return msgspec.structs.replace(
-        prepared.request, parts=asked.parts, ordered=asked.ordered, point_in_time=asked.point_in_time
+        prepared.request, parts=asked.parts, ordered=asked.ordered, point_in_time=options
     )

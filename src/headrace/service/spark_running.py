@@ -20,7 +20,7 @@ from headrace.planning.facts import Facts, needs_nanos, needs_width, unique_colu
 from headrace.planning.program import SPINE_ROW, SPINE_TIME
 from headrace.planning.rendering import needs_computing
 from headrace.planning.spark_side_sql import side_sql
-from headrace.planning.spark_sql import GIVEN, render_frame, render_spark
+from headrace.planning.spark_sql import GIVEN, render_frame, render_spark, render_whole
 from headrace.protocol import BATCH_ROWS
 from headrace.service.ambiguity import ambiguous_rows
 from headrace.service.assembly import Assembly, engine_spine
@@ -104,6 +104,30 @@ class SparkRunning:
             relations,
             computing=self._computing,
         )
+
+    def whole(self) -> tuple[DataFrame, tuple[int, ...]]:
+        """All columns of the result, then a flag for each of some sides, true where a row found several of it, and
+        the number of its part where there are several; with these sides.
+        """
+        facts, relations = self._start(whole=True)
+        frame = self._spark.frame(
+            lambda names: render_whole(self._plan, _named(facts, names)).query,
+            relations,
+            computing=self._computing,
+        )
+        return frame, render_whole(self._plan, facts).ambiguous
+
+    def run(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
+        """The rows of a frame that was made of the result."""
+        with self._told(), contextlib.closing(self._spark.batches(frame)) as batches:  # type: ignore[type-var]
+            for batch in batches:
+                if self._cancelled:
+                    raise Cancelled("the query was cancelled")
+                yield batch
+
+    def ambiguity(self, side: int) -> AmbiguousRows:
+        """The error to raise where a row of the result found several rows of a side, with examples."""
+        return self._ambiguity(*self._start(whole=False), side)
 
     @property
     def _computing(self) -> bool:

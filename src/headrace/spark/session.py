@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import Conflict, MissingDependency
+from headrace.spark.delta import with_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +19,9 @@ _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.
 
 
 def session(*, master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """A Spark session that reads `format("arrow")`; its driver and executors are given all that this takes.
+    """A Spark session that reads `format("arrow")` and the tables of feature groups.
+
+    Its driver and executors are given all that this takes; see `headrace.spark.delta` for what they need of Delta Lake.
 
     One that was made so before in this process is given again, as by Spark's own builder.
 
@@ -49,6 +52,8 @@ def session(*, master: str | None = None, config: Mapping[str, str] | None = Non
     local = (master or told.get("spark.master", "")).startswith("local")
     told = (_LOOPBACK if local else {}) | told
     told[_JARS] = ",".join(filter(None, [told.get(_JARS), str(jar)]))
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    told = with_delta(told, pyspark.__version__, home)
     # Else workers run whatever `python3` is there.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder

@@ -1,0 +1,87 @@
+"""What an executor of Spark's does with its rows of a training dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import HeadraceError
+from headrace.formats.rows_file import write_file
+from headrace.model.dataset import DatasetFormat
+from headrace.model.definition import read_schema
+from headrace.service.by_part import by_part
+from headrace.service.chunk import Chunk
+from headrace.service.spark_writing import Written
+from headrace.storage.failure import stored
+
+
+class PartitionWriting:
+    """Writes files that no other attempt writes, and tells of them as `Written`."""
+
+    def __init__(
+        self,
+        form: DatasetFormat,
+        folder: str,
+        splits: list[str],
+        key: str,
+        schema_ipc: bytes,
+        sides: tuple[int, ...],
+        several: bool,
+    ) -> None:
+        self._form = form
+        self._folder = Path(folder)
+        self._splits = splits
+        self._key = key
+        self._schema = read_schema(schema_ipc)
+        self._sides = sides
+        self._several = several
+
+    def run(self, batches: Iterable[pa.RecordBatch], partition: int, attempt: int) -> list[bytes]:
+        """What is told of the files. An error of ours is told, too, for Spark would make a text of it."""
+        told: list[Written] = []
+        try:
+            for split, rows in self._chunks(batches):
+                if isinstance(rows, int):
+                    told = [Written(flagged=rows)]
+                    break
+                number = len(told)
+                name = f"{self._splits[split]}/{partition:05}-{number:05}-{attempt}.{self._form}"
+                path = self._folder / name
+                with stored(name):
+                    path.parent.mkdir(exist_ok=True)
+                file = write_file(self._form, path, rows, mark=f"{self._key}/{name}")
+                told.append(Written(split, (partition, number), msgspec.structs.replace(file, path=name)))
+        except HeadraceError as error:
+            told = [Written(failure=(error.code, error.message, error.hint))]
+        return [msgspec.msgpack.encode(one) for one in told]
+
+    def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table | int]]:
+        """The number of a split, and rows for one of its files; or a side of which a row found several rows."""
+        split, chunk = 0, Chunk(self._schema)
+        for batch in batches:
+            for i, side in enumerate(self._sides):
+                if pc.any(batch.column(len(self._schema) + i)).as_py():
+                    yield 0, side
+                    return
+            rows = self._rows(batch)
+            for part, piece in (
+                by_part(rows, batch.column(batch.num_columns - 1)) if self._several else [(0, rows)]
+            ):
+                if chunk.rows and (part != split or chunk.is_full):
+                    yield split, chunk.table()
+                    chunk = Chunk(self._schema)
+                split = part
+                chunk.add(piece)
+        if chunk.rows:
+            yield split, chunk.table()
+
+    def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, self._schema, strict=False)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
