@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -19,6 +19,10 @@ from headrace.protocol import HealthInfo, InsertMode, QueryInfo
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+Spine: TypeAlias = "pa.Table | DataFrame"
+"""Rows that a caller sends: in memory; or a frame of Spark's, for Spark alone."""
 
 
 class Backend(Protocol):
@@ -125,13 +129,13 @@ class Backend(Protocol):
     def prepare(self, request: ReadRequest) -> Prepared:
         """Check a read, pin its snapshots and tell its schema; runs nothing."""
 
-    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+    def stream(self, prepared: Prepared, spine: Spine | None) -> pa.RecordBatchReader:
         """Run a prepared read, in batches as they come. Closing the reader, or letting it go, stops the work."""
 
-    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+    def read(self, prepared: Prepared, spine: Spine | None) -> pa.Table:
         """Run a prepared read, all rows at once."""
 
-    def frame(self, prepared: Prepared, spine: pa.Table | None) -> DataFrame:
+    def frame(self, prepared: Prepared, spine: Spine | None) -> DataFrame:
         """A prepared read as a frame of Spark's, which runs nothing. Raises Unsupported."""
 
     def explain(self, request: ReadRequest) -> str:

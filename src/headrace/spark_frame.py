@@ -29,6 +29,12 @@ def from_spark(frame: DataFrame) -> pa.RecordBatchReader:
         InvalidArgument: a streaming frame. NameClash: columns of one name. SchemaMismatch: columns of types that Arrow
             does not have.
     """
+    schema = schema_of(frame)
+    return pa.RecordBatchReader.from_batches(schema, _batches(frame, schema))
+
+
+def schema_of(frame: DataFrame) -> pa.Schema:
+    """The columns as Arrow has them. Raises as `from_spark`."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -39,10 +45,9 @@ def from_spark(frame: DataFrame) -> pa.RecordBatchReader:
     if len(set(frame.columns)) < len(frame.columns):
         raise NameClash("two columns of a Spark frame have the same name", hint="rename one of them")
     try:
-        schema: pa.Schema = to_arrow_schema(frame.schema)
+        return to_arrow_schema(frame.schema)
     except PySparkException as error:
         raise SchemaMismatch(f"a column of a Spark frame has no Arrow type: {error}") from None
-    return pa.RecordBatchReader.from_batches(schema, _batches(frame, schema))
 
 
 def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -299,7 +299,7 @@ class FeatureView:
             min_age=min_age,
             engine=engine,
         )
-        _, schema = to_spine(spine)
+        _, schema = to_spine(spine, options.engine)
         return self._backend.explain(self._request("training", options, schema))
 
     def _split(
@@ -311,14 +311,14 @@ class FeatureView:
         seed: int,
         stratify: str | None,
     ) -> tuple[Result, ...]:
-        table, schema = to_spine(spine)
+        table, schema = to_spine(spine, options.engine)
         request = self._request("training", options, schema)
         return split(self._backend, request, table, parts(request, sizes, starts, seed, stratify))
 
     def _result(
         self, kind: Literal["training", "batch"], options: PointInTime, spine: Frame | None
     ) -> Result:
-        table, schema = to_spine(spine)
+        table, schema = to_spine(spine, options.engine)
         return prepare(self._backend, self._request(kind, options, schema), table)
 
     def _request(

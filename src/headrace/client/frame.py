@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from headrace.backend import Spine
 from headrace.client.learned import learned_array
 from headrace.errors import InvalidArgument, NameClash, SchemaMismatch
 from headrace.model.definition import write_schema
-from headrace.spark_frame import from_spark, is_spark
+from headrace.model.request import Engine
+from headrace.spark_frame import from_spark, is_spark, schema_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +66,15 @@ def to_table(frame: Frame) -> pa.Table:
     return frame if isinstance(frame, pa.Table) else to_reader(frame).read_all()
 
 
-def to_spine(frame: Frame | None) -> tuple[pa.Table | None, bytes | None]:
-    """Rows to enrich, and their columns, as they are sent; no rows give neither."""
+def to_spine(frame: Frame | None, engine: Engine | None = None) -> tuple[Spine | None, bytes | None]:
+    """Rows to enrich, and their columns, as they are sent; no rows give neither.
+
+    A frame of Spark's stays one where Spark is asked to enrich it.
+    """
     if frame is None:
         return None, None
+    if engine == "spark" and is_spark(frame):
+        return frame, write_schema(schema_of(frame).remove_metadata())
     table = to_table(frame).replace_schema_metadata(None)
     return table, write_schema(table.schema)
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from headrace.backend import Backend
-from headrace.client.frame import Frame, to_table
+from headrace.backend import Backend, Spine
+from headrace.client.frame import Frame, to_spine
 from headrace.client.options import EngineName, point_in_time
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument, NameClash
-from headrace.model.definition import Group, write_schema
+from headrace.model.definition import Group, read_schema, write_schema
 from headrace.model.name import parse_reference
 from headrace.model.query import ENTITIES, Join, Query, Select, Source
 from headrace.model.request import ReadRequest
@@ -35,11 +35,11 @@ def historical_features(
 ) -> Result:
     """See `FeatureStore.get_historical_features`."""
     wanted = _by_group(features)
-    spine = _entities(backend, entity_df)
+    given, schema = _entities(backend, entity_df, engine)
     options = point_in_time(
         start=None,
         end=None,
-        event_time=_entity_time(spine.schema) if event_time is None else event_time,
+        event_time=_entity_time(schema) if event_time is None else event_time,
         as_of=None,
         known_at="event_time" if filter_by_created_timestamp else None,
         max_age=None,
@@ -52,18 +52,22 @@ def historical_features(
         groups.setdefault(group.definition.ref, (group, []))[1].extend(columns)
     request = ReadRequest(
         kind="training",
-        query=_query(spine.schema, groups.values(), full_feature_names),
+        query=_query(schema, groups.values(), full_feature_names),
         point_in_time=options,
-        spine_schema=write_schema(spine.schema),
+        spine_schema=write_schema(schema),
     )
-    return prepare(backend, request, spine)
+    return prepare(backend, request, given)
 
 
-def _entities(backend: Backend, given: Frame | str) -> pa.Table:
-    if not isinstance(given, str):
-        return to_table(given).replace_schema_metadata(None)
-    rows = prepare(backend, ReadRequest(kind="query", sql=check_text("entity_df", given)), None).to_arrow()
-    return rows.replace_schema_metadata(None)
+def _entities(backend: Backend, given: Frame | str, engine: EngineName | None) -> tuple[Spine, pa.Schema]:
+    if isinstance(given, str):
+        given = prepare(
+            backend, ReadRequest(kind="query", sql=check_text("entity_df", given)), None
+        ).to_arrow()
+    spine, schema = to_spine(given, engine)
+    assert spine is not None
+    assert schema is not None
+    return spine, read_schema(schema)
 
 
 def _by_group(features: Sequence[str]) -> dict[str, list[str]]:

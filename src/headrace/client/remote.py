@@ -12,6 +12,7 @@ import pyarrow as pa
 from msgspec.json import Decoder
 
 from headrace import protocol
+from headrace.backend import Spine
 from headrace.calls import Calls, counted
 from headrace.client.address import Address
 from headrace.client.mapped import mapped_rows
@@ -210,7 +211,7 @@ class RemoteBackend:
         prepared, tickets = self._wire.prepare(request, _PREPARED)
         return msgspec.structs.replace(prepared, tickets=tickets)
 
-    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+    def stream(self, prepared: Prepared, spine: Spine | None) -> pa.RecordBatchReader:
         mapped = mapped_rows(prepared)
         if mapped is not None:
             return mapped.to_reader(protocol.BATCH_ROWS)
@@ -221,7 +222,7 @@ class RemoteBackend:
             batches = self._wire.exchange(protocol.ReadCommand(prepared), spine.to_reader(_SPINE_ROWS))
         return pa.RecordBatchReader.from_batches(schema, self.calls.steps(batches))
 
-    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+    def read(self, prepared: Prepared, spine: Spine | None) -> pa.Table:
         mapped = mapped_rows(prepared)
         if mapped is not None:
             return mapped
@@ -236,7 +237,7 @@ class RemoteBackend:
                 raise
             return self._wire.table(self._wire.prepare(prepared.request, _PREPARED)[1])
 
-    def frame(self, prepared: Prepared, spine: pa.Table | None) -> DataFrame:
+    def frame(self, prepared: Prepared, spine: Spine | None) -> DataFrame:
         raise Unsupported(
             "the rows of a service are not planned onto Spark, which would read the tables past its rights",
             hint="open the store itself, with hr.connect(root, spark=session), or give Spark to_arrow() of the result",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import pyarrow as pa
 
-from headrace.backend import Backend
+from headrace.backend import Backend, Spine
 from headrace.client.warning import warn
 from headrace.errors import InvalidArgument, MissingDependency
 from headrace.model.definition import read_schema
@@ -31,7 +31,7 @@ class Result:
     data (`__arrow_c_stream__`), so `polars.DataFrame(result)` or `duckdb.sql("FROM result")` read it directly.
     """
 
-    def __init__(self, backend: Backend, prepared: Prepared, spine: pa.Table | None) -> None:
+    def __init__(self, backend: Backend, prepared: Prepared, spine: Spine | None) -> None:
         self._backend = backend
         self._prepared = prepared
         self._spine = spine
@@ -138,7 +138,7 @@ class Result:
         return f"Result({pinned}: {', '.join(self.schema.names)})"
 
 
-def prepare(backend: Backend, request: ReadRequest, spine: pa.Table | None) -> Result:
+def prepare(backend: Backend, request: ReadRequest, spine: Spine | None) -> Result:
     """Check a read and pin it."""
     prepared = backend.prepare(request)
     for warning in prepared.warnings:

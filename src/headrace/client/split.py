@@ -10,9 +10,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-import pyarrow as pa
-
-from headrace.backend import Backend
+from headrace.backend import Backend, Spine
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
 from headrace.model.dataset import WHOLE, Split
@@ -53,7 +51,7 @@ def parts(
 
 
 def split(
-    backend: Backend, request: ReadRequest, spine: pa.Table | None, wanted: Sequence[Part]
+    backend: Backend, request: ReadRequest, spine: Spine | None, wanted: Sequence[Part]
 ) -> tuple[Result, ...]:
     """A result for each part, all of the same snapshots."""
     results: list[Result] = []

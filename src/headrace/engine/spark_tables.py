@@ -136,13 +136,13 @@ def _fitted(
         elif field.name not in held:
             columns.append(f"CAST(NULL AS {kind}) AS {name}")
         elif held[field.name] == "timestamp_ntz":
-            columns.append(f"{_instant(name)} AS {name}")
+            columns.append(f"{instant_sql(name)} AS {name}")
         else:
             columns.append(f"CAST({name} AS {kind}) AS {name}")
     return found.selectExpr(*columns)
 
 
-def _instant(name: str) -> str:
+def instant_sql(name: str) -> str:
     """A time of no zone, which is UTC: of no session's zone, that a cast would take."""
     days = f"CAST(unix_date(CAST({name} AS DATE)) AS BIGINT) * 86400000000"
     clock = f"CAST((hour({name}) * 3600 + minute({name}) * 60) AS BIGINT) * 1000000"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from headrace.backend import Spine
 from headrace.cache.results import Results
 from headrace.calls import counted
 from headrace.errors import (
@@ -290,7 +291,7 @@ class ProjectStore:
         reads = self._reads(prepared.request)
         return isinstance(reads, Reader) and reads.is_small(prepared)
 
-    def run(self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1) -> Rows:
+    def run(self, prepared: Prepared, spine: Spine | None, part: int = 0, parts: int = 1) -> Rows:
         cached = self._cached(prepared.request)
         if cached is not None and spine is None:
             return cached.run(prepared, part, parts)
@@ -307,13 +308,13 @@ class ProjectStore:
         """The names of the parameters of a query: numbers from 1 on, or what stands after each `$`."""
         return self.sql.parameters(sql)
 
-    def stream(self, prepared: Prepared, spine: pa.Table | None) -> pa.RecordBatchReader:
+    def stream(self, prepared: Prepared, spine: Spine | None) -> pa.RecordBatchReader:
         return self.run(prepared, spine).reader()
 
-    def read(self, prepared: Prepared, spine: pa.Table | None) -> pa.Table:
+    def read(self, prepared: Prepared, spine: Spine | None) -> pa.Table:
         return self.run(prepared, spine).table()
 
-    def frame(self, prepared: Prepared, spine: pa.Table | None) -> DataFrame:
+    def frame(self, prepared: Prepared, spine: Spine | None) -> DataFrame:
         reads = self._reads(prepared.request)
         if not isinstance(reads, Reader):
             raise Unsupported(

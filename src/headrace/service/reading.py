@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from headrace.backend import Spine
 from headrace.cache.period import Period
 from headrace.calls import Calls
 from headrace.engine.duck import Engine
@@ -158,17 +159,17 @@ class Reader:
         return None
 
     def run(
-        self, prepared: Prepared, spine: pa.Table | None, part: int = 0, parts: int = 1
+        self, prepared: Prepared, spine: Spine | None, part: int = 0, parts: int = 1
     ) -> Running | SparkRunning:
         return self.running(prepared.request, spine, part, parts)
 
     def running(
-        self, request: ReadRequest, spine: pa.Table | None = None, part: int = 0, parts: int = 1
+        self, request: ReadRequest, spine: Spine | None = None, part: int = 0, parts: int = 1
     ) -> Running | SparkRunning:
         """One run of a pinned read."""
         if not 0 <= part < parts <= _MOST_SCANS_AT_ONCE:
             raise InvalidArgument(f"the read has no part {part} of {parts}")
-        planned = self.check_spine(request, None if spine is None else spine.schema)
+        planned = self.check_spine(request, _columns_of(spine, request))
         if request.point_in_time.engine == "spark":
             return self._on_spark(planned, spine)
         return Running(
@@ -181,13 +182,13 @@ class Reader:
             lambda: self._running(planned),
         )
 
-    def frame(self, request: ReadRequest, spine: pa.Table | None) -> DataFrame:
+    def frame(self, request: ReadRequest, spine: Spine | None) -> DataFrame:
         """The result of a pinned read as a frame of Spark's, which runs nothing."""
-        planned = self.check_spine(request, None if spine is None else spine.schema)
+        planned = self.check_spine(request, _columns_of(spine, request))
         check_on_spark(self._spark, planned)
         return self._on_spark(planned, spine).frame()
 
-    def _on_spark(self, planned: Planned, spine: pa.Table | None) -> SparkRunning:
+    def _on_spark(self, planned: Planned, spine: Spine | None) -> SparkRunning:
         return SparkRunning(
             planned,
             spine,
@@ -402,6 +403,13 @@ class Reader:
         if len(planned.snapshots) == len(scanned):
             self._plans.put(msgspec.msgpack.encode(request), planned)
         return planned
+
+
+def _columns_of(spine: Spine | None, request: ReadRequest) -> pa.Schema | None:
+    """Of a frame of Spark's, those that it had when the read was prepared: it never changes."""
+    if spine is None:
+        return None
+    return spine.schema if isinstance(spine, pa.Table) else _spine(request)
 
 
 def _spine(request: ReadRequest) -> pa.Schema | None:

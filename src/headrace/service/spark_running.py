@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headrace.backend import Spine
 from headrace.calls import Calls
 from headrace.engine.spark_session import SparkEngine
 from headrace.engine.spark_tables import table_of
 from headrace.errors import AmbiguousRows, Cancelled, Unsupported
 from headrace.model.definition import GroupDefinition
-from headrace.model.types import stored_type
+from headrace.model.resolved import Place
 from headrace.planning.facts import Facts, needs_nanos, needs_width, unique_columns
-from headrace.planning.program import SPINE_ROW, SPINE_TIME
+from headrace.planning.parts import shares_of
 from headrace.planning.rendering import needs_computing
 from headrace.planning.spark_side_sql import side_sql
 from headrace.planning.spark_sql import GIVEN, render_frame, render_spark, render_whole
@@ -27,6 +28,7 @@ from headrace.service.assembly import Assembly, engine_spine
 from headrace.service.by_part import by_part
 from headrace.service.planned import Planned
 from headrace.service.record import FileCount
+from headrace.service.spark_spine import plain_spine, spine_of
 from headrace.storage.folder import Folder
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class SparkRunning:
     def __init__(
         self,
         planned: Planned,
-        spine: pa.Table | None,
+        spine: Spine | None,
         spark: SparkEngine,
         folder: Callable[[GroupDefinition], Folder],
         calls: Calls,
@@ -140,15 +142,18 @@ class SparkRunning:
 
     def _assembled(self) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
         """Batches of the result, each with the engine's that it was made of."""
+        # The columns of a spine that is Spark's come out of Spark, too.
+        whole = not isinstance(self._spine, pa.Table | None)
+        render = render_whole if whole else render_spark
         with self._told():
-            facts, relations = self._start(whole=False)
-            program = render_spark(self._plan, facts)
+            facts, relations = self._start(whole=whole)
+            program = render(self._plan, facts)
             frame = self._spark.frame(
-                lambda names: render_spark(self._plan, _named(facts, names)).query,
+                lambda names: render(self._plan, _named(facts, names)).query,
                 relations,
                 computing=self._computing,
             )
-            assembly = Assembly(self._plan, program, self._spine)
+            assembly = Assembly(self._plan, program, None if whole else self._spine)
             with contextlib.closing(self._spark.batches(frame)) as batches:  # type: ignore[type-var]
                 for batch in batches:
                     if self._cancelled:
@@ -171,11 +176,14 @@ class SparkRunning:
             for side, snapshot in self._planned.snapshots.items()
         }
         spine_scale = scale
-        if self._spine is not None:
+        if self._spine is not None and not isinstance(self._spine, pa.Table):
+            self._check_drawn()
+            relations[GIVEN] = spine_of(self._spine, plan)
+        elif self._spine is not None:
             columns, nanos = engine_spine(plan, self._spine)
             if nanos:
                 scale, spine_scale = 1000, 1
-            relations[GIVEN] = self._spark.rows(_spine_for_spark(columns, self._spine if whole else None))
+            relations[GIVEN] = self._spark.rows(plain_spine(columns, self._spine if whole else None))
         unique = {
             lookup.side
             for lookup in plan.lookups
@@ -190,6 +198,14 @@ class SparkRunning:
             names, frozenset(unique), scale, spine_scale, "spark", wide=scale > 1 or needs_width(plan)
         )
         return facts, relations
+
+    def _check_drawn(self) -> None:
+        keys = self._plan.resolved.root.definition.primary_key
+        if shares_of(self._plan.parts) and not any(self._plan.from_spine(Place(0, key)) for key in keys):
+            raise Unsupported(
+                "rows of a Spark frame have no numbers to draw them by, and the key of the root is not in it",
+                hint="add the key, or pass an Arrow table",
+            )
 
     def _refusal(self, side: int) -> str:
         found = ambiguous_rows(self._plan, side, [])
@@ -213,33 +229,3 @@ class SparkRunning:
 
 def _named(facts: Facts, names: dict[int, str]) -> Facts:
     return dataclasses.replace(facts, relations=names)
-
-
-def _spine_for_spark(columns: pa.Table, given: pa.Table | None) -> pa.Table:
-    """What Spark is sent of a spine: what it must see, as `c_…`, and what the result shows, as `g_…`."""
-    sent = {
-        name if name in (SPINE_ROW, SPINE_TIME) else f"c_{name}": _plain(name, column)
-        for name, column in zip(columns.column_names, columns.columns, strict=True)
-    }
-    if given is not None:
-        sent |= {
-            f"g_{name}": _plain(name, column)
-            for name, column in zip(given.column_names, given.columns, strict=True)
-        }
-    return pa.table(sent)
-
-
-def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in the type of Spark's that holds all its values."""
-    kind = pa.int32() if pa.types.is_null(column.type) else stored_type(column.type)
-    if pa.types.is_uint64(column.type):
-        kind = pa.decimal128(20)
-    try:
-        if kind is not None:
-            return column if column.type == kind else column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass
-    raise Unsupported(
-        f"spine: column {name!r} is {column.type}, of which Spark has not all values",
-        hint="cast it, leave it out, or take engine='duckdb'",
-    )

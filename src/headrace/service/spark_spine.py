@@ -1,0 +1,71 @@
+"""The rows of a spine as Spark is given them: what it must see, as `c_…`, and what the result shows, as `g_…`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headrace.engine.spark_tables import instant_sql
+from headrace.errors import Unsupported
+from headrace.model.duration import to_micros
+from headrace.model.expression_sql import identifier
+from headrace.model.types import stored_type
+from headrace.planning.plan import Plan
+from headrace.planning.program import SPINE_ROW, SPINE_TIME, spine_columns
+from headrace.planning.side_sql import spark_micros
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def spine_of(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Of a frame of Spark's, whose rows have numbers that rise with it."""
+    assert plan.spine is not None
+    naive = {f.name for f in frame.schema.fields if f.dataType.typeName() == "timestamp_ntz"}
+
+    def value(name: str) -> str:
+        return instant_sql(identifier(name, "spark")) if name in naive else identifier(name, "spark")
+
+    time = plan.spine.time
+    if time is None:
+        assert plan.now is not None
+        at = f"CAST({to_micros(plan.now)} AS BIGINT)"
+    elif pa.types.is_null(plan.spine.schema.field(time).type):
+        at = "CAST(NULL AS BIGINT)"
+    else:
+        at = spark_micros(value(time), plan.spine.schema.field(time).type)
+    columns = [f"monotonically_increasing_id() AS {SPINE_ROW}", f"{at} AS {SPINE_TIME}"]
+    columns += [f"{value(c)} AS {identifier('c_' + c, 'spark')}" for c in spine_columns(plan)]
+    columns += [f"{value(c)} AS {identifier('g_' + c, 'spark')}" for c in frame.columns]
+    return frame.selectExpr(*columns)
+
+
+def plain_spine(columns: pa.Table, given: pa.Table | None) -> pa.Table:
+    """Of rows in memory: `columns` are for the engine, `given` those that are shown."""
+    sent = {
+        name if name in (SPINE_ROW, SPINE_TIME) else f"c_{name}": _plain(name, column)
+        for name, column in zip(columns.column_names, columns.columns, strict=True)
+    }
+    if given is not None:
+        sent |= {
+            f"g_{name}": _plain(name, column)
+            for name, column in zip(given.column_names, given.columns, strict=True)
+        }
+    return pa.table(sent)
+
+
+def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column in the type of Spark's that holds all its values."""
+    kind = pa.int32() if pa.types.is_null(column.type) else stored_type(column.type)
+    if pa.types.is_uint64(column.type):
+        kind = pa.decimal128(20)
+    try:
+        if kind is not None:
+            return column if column.type == kind else column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass
+    raise Unsupported(
+        f"spine: column {name!r} is {column.type}, of which Spark has not all values",
+        hint="cast it, leave it out, or take engine='duckdb'",
+    )

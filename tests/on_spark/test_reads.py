@@ -1,0 +1,261 @@
+"""Reads of feature views on Spark: the rows that DuckDB gives, wherever they come out."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pyarrow as pa
+import pytest
+
+import headrace as hr
+from conftest import fresh
+from contract.test_computed_columns import TABLE, VALUES
+from on_spark.conftest import ROWS, TIME, at, times
+from reference.table import Table  # noqa: F401 — found in the Python of Spark, too
+
+
+def same(one: hr.Result, other: hr.Result) -> None:
+    """Of rows in no order, the same, in the same columns and types."""
+    ours, theirs = one.to_arrow(), other.to_arrow()
+    assert ours.schema == theirs.schema
+    assert ours.sort_by("id").equals(theirs.sort_by("id"))
+
+
+def test_a_view_is_the_same_on_both(view):
+    result = view.training_data(engine="spark")
+    same(result, view.training_data(engine="duckdb"))
+    told = result.explain()
+    assert "on Spark: " in told
+    assert "in 1 sorts by key and time, 3 lookups" in told
+    assert "on DuckDB: engine='duckdb'" in view.explain(engine="duckdb")
+
+
+def test_a_frame_is_lazy_and_has_the_columns_of_the_result(view, engine):
+    result = view.training_data(end=at(200), engine="duckdb")
+    frame = result.to_spark()
+    assert frame.sparkSession is engine["spark"]
+    assert frame.columns == result.schema.names
+    assert not engine["spark"].catalog.listTables()
+    expected = result.to_arrow()
+    counted = frame.selectExpr(
+        "count(*)", "count(w_temp)", "count(country)", "sum(CAST(warm AS INT))"
+    ).collect()[0]
+    assert tuple(counted) == (
+        expected.num_rows,
+        expected.num_rows - expected["w_temp"].null_count,
+        expected.num_rows - expected["country"].null_count,
+        sum(filter(None, expected["warm"].to_pylist())),
+    )
+
+
+def test_batches_are_bounded(view):
+    batches = list(view.batch_data(engine="spark").to_reader(batch_size=50))
+    assert sum(batch.num_rows for batch in batches) == ROWS
+    assert max(batch.num_rows for batch in batches) <= 50
+    assert "delay" not in batches[0].schema.names
+
+
+SPINE = pa.table(
+    {
+        "extra": pa.array(["x", "y", "y", None]).dictionary_encode(),
+        "id": pa.array([7, 7, None, 3], pa.uint32()),
+        "dep": pa.array([at(100), at(100), at(50), None], pa.timestamp("ns", "America/New_York")),
+        "origin": pa.array(["JFK", "JFK", "LGA", "EWR"], pa.large_string()),
+        "list": [[1], [], None, [2, None]],
+    }
+)
+
+
+def test_a_spine_keeps_its_order_and_its_types(view):
+    result, other = (view.training_data(spine=SPINE, engine=name) for name in ("spark", "duckdb"))
+    assert result.to_arrow().equals(other.to_arrow())
+    assert result.to_arrow().schema.field("extra").type == SPINE.schema.field("extra").type
+    shown = result.to_spark().orderBy("id", "extra").collect()
+    assert [row["extra"] for row in shown] == ["y", None, "x", "y"]
+    assert [row["list"] for row in shown] == [None, [2, None], [1], []]
+
+
+def test_a_frame_of_spark_as_spine_stays_there(view, engine):
+    spine = engine["spark"].range(0, 300, 1, 3).selectExpr(
+        "id", f"timestamp_micros({int(at(0).timestamp())} * 1000000L + id * 60000000L) AS dep",
+        "element_at(array('JFK', 'LGA', NULL), CAST(id % 3 AS INT) + 1) AS origin", "id * 2 AS twice",
+    )  # fmt: skip
+    found = view.training_data(spine=spine, engine="spark")
+    same(found, view.training_data(spine=spine, engine="duckdb"))
+    assert found.to_spark().where("twice = 598").count() == 1
+    with pytest.raises(hr.Unsupported, match="no numbers to draw them by"):
+        view.train_test_split(spine=spine.drop("id", "carrier"), test_size=0.2, engine="spark")[0].to_arrow()
+
+
+def test_historical_features(lake):
+    asked = {"entity_df": SPINE.select(["origin", "dep"]), "features": ["weather:temp"]}
+    one, other = (
+        lake.get_historical_features(**asked, engine=name).to_arrow() for name in ("spark", "duckdb")
+    )
+    assert one.equals(other)
+
+
+@pytest.mark.parametrize("stratify", [None, "origin", "price", "carrier", "dep", "warm"])
+def test_the_same_seed_draws_the_same_rows(view, stratify):
+    options = {"validation_size": 0.1, "test_size": 0.25, "seed": 7, "stratify": stratify}
+    ours = view.train_validation_test_split(**options, engine="spark")
+    theirs = view.train_validation_test_split(**options, engine="duckdb")
+    for one, other in zip(ours, theirs, strict=True):
+        same(one, other)
+
+
+def test_parts_by_time(view):
+    for one, other in zip(
+        view.train_test_split(test_start=at(200), engine="spark"),
+        view.train_test_split(test_start=at(200), engine="duckdb"),
+        strict=True,
+    ):
+        same(one, other)
+
+
+def test_formulas_have_one_meaning(lake):
+    """Every formula of the contract in one read, and what differs most between engines."""
+    group = lake.create_feature_group("formulas", primary_key=["id"], event_time="dep")
+    group.insert(TABLE)
+    more = [
+        "round(2.675, 2)", "round(-1234.5, -2)", "floor(1e300)", "cast(2.5 as bigint) + cast(-1.5 as bigint)",
+        "cast('2.5' as bigint)", "try_cast('1e3' as bigint)", "try_cast('2026-01' as date)", "try_cast('1d' as double)",
+        "try_cast('2026-1-2 10:00:00+01' as timestamp)", "cast(dep as varchar)", "cast(day as timestamp)",
+        "trim('\u00a0 x\t ')", "'a\\b%' like 'a\\b\\%'", "'a\\b' like 'a\\_'", "date_trunc('week', dep)",
+        "date_trunc('quarter', day)", "try_cast(carrier as boolean)", "length('\U0001f6e9e\u0301')",
+        "substr('h\u00e9llo', 2, 3)", "concat(carrier, 'x')", "dep + 0 is null" if False else "dep is null",
+        "9007199254740993 = 9007199254740992.0", "-7 % 3", "-7.5 % 2", "power(-8, 1.0 / 3)", "sign(delay)",
+    ]  # fmt: skip
+    query = group.select("id").with_columns(**{f"f{i}": sql for i, sql in enumerate([*VALUES, *more])})
+    ours, theirs = (query.read(engine=name).to_arrow().sort_by("id") for name in ("spark", "duckdb"))
+    assert ours.schema == theirs.schema
+    differ = {
+        ([*VALUES, *more])[i]: (ours[f"f{i}"].to_pylist(), theirs[f"f{i}"].to_pylist())
+        for i in range(len([*VALUES, *more]))
+        if not _alike(ours[f"f{i}"], theirs[f"f{i}"])
+    }
+    assert not differ
+
+
+def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Doubles of functions such as exp may differ in their last digit."""
+    return (
+        one.to_pylist() == pytest.approx(other.to_pylist(), rel=1e-15)
+        if pa.types.is_floating(one.type)
+        else one.equals(other)
+    )
+
+
+def test_a_value_out_of_range_is_said(lake):
+    flights = lake.get_feature_group("flights")
+    query = flights.select("id").with_columns(large="id * 9223372036854775807")
+    with pytest.raises(hr.InvalidArgument, match="out of range"):
+        query.read(engine="spark").to_arrow()
+
+
+def test_settings_of_the_session_change_nothing_and_stay(view, engine):
+    spark = engine["spark"]
+    expected = view.training_data(engine="duckdb")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        same(view.training_data(engine="spark"), expected)
+        assert spark.conf.get("spark.sql.session.timeZone") == "America/New_York"
+        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_auto_goes_to_spark_above_the_size_that_is_set(lake, view, engine):
+    target = lake._target
+    with hr.connect(target, project="shared", spark=engine["spark"], spark_above="1MB") as store:
+        assert "on DuckDB: " in store.get_feature_view("delays").training_data().explain()
+        assert "spark_above is 1,000,000" in store.get_feature_view("delays").explain()
+    with hr.connect(target, project="shared", spark=engine["spark"], spark_above=100) as store:
+        small = store.get_feature_view("delays").training_data()
+        assert "bytes of files, and spark_above is 100" in small.explain()
+        assert "on Spark" in small.explain()
+        assert "on DuckDB: it joins nothing" in store.get_feature_group("flights").select().explain()
+    with hr.connect(target, project="shared", spark=engine["spark"]) as store:
+        assert "on DuckDB: no spark_above is set" in store.get_feature_view("delays").explain()
+
+
+def test_what_has_no_session_says_so(lake, view, serve, tmp_path):
+    with hr.connect(lake._target, project="shared") as store:
+        plain = store.get_feature_view("delays")
+        with pytest.raises(hr.Unsupported, match="without a session of Spark"):
+            plain.training_data(engine="spark")
+        with pytest.raises(hr.Unsupported, match="without a session of Spark"):
+            plain.training_data().to_spark()
+    with pytest.raises(hr.InvalidArgument, match="is no session"):
+        hr.connect(tmp_path / "x", spark="yes")
+    with pytest.raises(hr.InvalidArgument, match="spark_above"):
+        hr.connect(tmp_path / "x", spark_above="1GB")
+    with pytest.raises(hr.Unsupported, match="past the rights"):
+        hr.connect("grpc://127.0.0.1:1", spark=view)
+
+
+def test_several_rows_at_once_are_refused(lake):
+    group = lake.create_feature_group("twice", primary_key=["origin"], event_time="seen")
+    group.insert(pa.table({"origin": ["JFK"] * 2, "seen": times([1, 1]), "temp": [1.0, 2.0]}), mode="append")
+    flights = lake.get_feature_group("flights")
+    view = lake.create_feature_view(
+        "ambiguous", flights.select("id", "delay").join(group, on="origin"), labels=["delay"]
+    )
+    with pytest.raises(hr.AmbiguousRows, match="such as origin='JFK'"):
+        view.training_data(engine="spark").to_arrow()
+    with pytest.raises(hr.AmbiguousRows, match="such as origin='JFK'"):
+        view.create_training_dataset(engine="spark")
+    assert view.list_training_datasets() == []
+    with pytest.raises(Exception, match="AMBIGUOUS_ROWS: twice@v1"):
+        view.training_data(engine="spark").to_spark().count()
+    fine = view.training_data(end=at(1), engine="spark").to_spark()
+    assert fine.count() == view.training_data(end=at(1), engine="duckdb").to_arrow().num_rows
+
+
+def test_a_file_that_is_lost_is_told(lake):
+    group = lake.create_feature_group("lost", primary_key=["origin"], event_time="seen")
+    group.insert(pa.table({"origin": ["JFK"], "seen": times([1]), "temp": [1.0]}))
+    result = lake.get_feature_group("flights").select("id").join(group, on="origin").read(engine="spark")
+    for path in pathlib.Path(lake._target, group.location).glob("*.parquet"):
+        path.unlink()
+    with pytest.raises(hr.CorruptTable, match="cannot be read"):
+        result.to_arrow()
+
+
+def test_maps_are_found_and_compared(lake):
+    kind = pa.map_(pa.string(), pa.int64())
+    schema = pa.schema({"origin": pa.string(), "seen": TIME, "tags": kind})
+    rows = [("JFK", at(1), [("a", 1)]), ("JFK", at(1), [("a", 1)]), ("LGA", at(2), None)]
+    group = lake.create_feature_group("tagged", primary_key=["origin"], event_time="seen", schema=schema)
+    group.insert(
+        pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema),
+        mode="append",
+    )
+    query = lake.get_feature_group("flights").select("id").join(group, on="origin")
+    same(query.read(engine="spark"), query.read(engine="duckdb"))
+
+
+def test_names_that_mean_something_in_sql(lake):
+    names = [
+        "order",
+        "it's",
+        "back\\slash",
+        "a.b",
+        "{brace}",
+        "100%",
+        "名前",
+        "x; drop table y",
+        "$1",
+        'say "hi"',
+    ]
+    group = lake.create_feature_group("odd", primary_key=["a.b"], event_time="the time", version=1)
+    columns = {name: [f"{name}1", f"{name}2"] for name in names}
+    group.insert(pa.table({**columns, "the time": times([1, 2])}))
+    root = lake.create_feature_group(fresh("root"), primary_key=["id"], event_time="t")
+    root.insert(pa.table({"id": [1, 2], "t": times([5, 5]), "key it's": ["a.b1", "a.b2"]}))
+    query = root.select("id").join(group.select(*names), on={"key it's": "a.b"}, prefix="p ")
+    query = query.filter(query["p back\\slash"] == "back\\slash1")
+    same(query.read(engine="spark"), query.read(engine="duckdb"))
+    assert query.read(engine="spark").to_spark().count() == 1
