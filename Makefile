@@ -10,6 +10,9 @@ SYNC := $(UV) sync --quiet --frozen --inexact
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # What is promised of tables, wherever they lie.
 LAKE_TESTS := $(patsubst %,tests/contract/test_%.py,changes delete overwrite_where restore statistics upkeep upsert)
+# What is promised of joins, whichever engine runs them.
+ENGINE_TESTS := $(patsubst %,tests/contract/test_%.py,point_in_time_property point_in_time_rules point_in_time_rules_history \
+	point_in_time_rules_joins point_in_time_rules_spine point_in_time_rules_types)
 NATIVE := native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
 PLUGIN := spark-plugin
 SPARK := .spark
@@ -199,6 +202,8 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
+	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" tests/on_spark $(ENGINE_TESTS)
+	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest tests/on_spark
 
 soak: setup ## a service under load for five minutes, and the property tests with thousands of examples each
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py

@@ -46,8 +46,9 @@ COMMON = {
 }
 # Derandomised, because a newcomer's first run must not fail by chance: `soak` looks for what is new.
 hypothesis.settings.register_profile("ci", max_examples=200, derandomize=True, **COMMON)
+hypothesis.settings.register_profile("spark", max_examples=15, derandomize=True, **COMMON)
 hypothesis.settings.register_profile("soak", max_examples=2000, **COMMON)
-hypothesis.settings.load_profile(os.environ.get("HEADRACE_HYPOTHESIS", "ci"))
+hypothesis.settings.load_profile(os.environ.get("HEADRACE_HYPOTHESIS", "spark" if ENGINE else "ci"))
 
 _numbers = itertools.count()
 _TESTS = Path(__file__).parent
