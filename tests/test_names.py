@@ -28,6 +28,7 @@ PUBLIC: dict[str, set[str]] = {
     "Column": {"isin", "like", "is_null", "is_not_null", "is_nan"},
     "Result": {
         "schema", "snapshots", "to_arrow", "to_polars", "to_reader", "to_pandas", "to_df", "head", "explain", "xy",
+        "to_spark",
     },
     "TrainingDataset": {
         "version", "splits", "rows", "snapshots", "schema", "features", "labels", "location", "format", "created", "description", "tags", "read", "recompute",

@@ -46,6 +46,7 @@ _CLASSES: dict[str, tuple[type[HeadraceError], str]] = {
         "this version of Delta in Spark cannot read a table: {}",
     ),
     "UnsupportedFileSystemException": (Unsupported, "Spark has no file system for where a table lies: {}"),
+    "IllegalStateException": (Unavailable, "the session of Spark cannot be used: {}"),
     "ClassNotFoundException": (MissingDependency, "Spark lacks what a table needs: {}"),
     "SparkClassNotFoundException": (MissingDependency, "Spark lacks what a table needs: {}"),
 }

@@ -371,8 +371,7 @@ class Reader:
         prepared = self.prepare(request)
         planned = self.planned(prepared.request)
         choice = chosen(self._spark, prepared.request, planned)
-        timeless = {} if choice.engine == "spark" else self._scanner.timeless(planned)
-        return explain(prepared, planned.plan, planned.snapshots, timeless, choice)
+        return explain(prepared, planned.plan, planned.snapshots, self._scanner.timeless(planned), choice)
 
     def _tables(self, query: Query, locations: Mapping[str, str]) -> dict[str, tuple[GroupDefinition, Table]]:
         tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}

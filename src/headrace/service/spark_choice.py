@@ -38,12 +38,11 @@ def chosen(spark: SparkChoice | None, request: ReadRequest, planned: Planned) ->
         return Choice("duckdb", "engine='duckdb'")
     if asked == "spark":
         check_on_spark(spark, planned)
-    if spark is None or spark.above is None:
-        return (
-            Choice("spark", "engine='spark'")
-            if asked == "spark"
-            else Choice("duckdb", "no spark_above is set")
-        )
+    if spark is None:
+        return Choice("duckdb", "the store was opened without Spark")
+    if spark.above is None:
+        why = "engine='spark'" if asked == "spark" else "no spark_above is set"
+        return Choice("spark" if asked == "spark" else "duckdb", why)
     size = sum(_size(planned, side) for side in planned.snapshots)
     told = f"{size:,} bytes of files, and spark_above is {spark.above:,}"
     if asked == "spark":

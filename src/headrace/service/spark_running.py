@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headrace.backend import Spine
 from headrace.calls import Calls
+from headrace.engine.spark_failure import translated
 from headrace.engine.spark_session import SparkEngine
 from headrace.engine.spark_tables import table_of
 from headrace.errors import AmbiguousRows, Cancelled, Unsupported
@@ -165,16 +166,12 @@ class SparkRunning:
 
     def _start(self, *, whole: bool) -> tuple[Facts, dict[int, DataFrame]]:
         plan, scale = self._plan, 1000 if needs_nanos(self._plan) else 1
-        relations = {
-            side: table_of(
-                self._spark.session,
-                plan.resolved.sides[side].definition,
-                self._folder(plan.resolved.sides[side].definition),
-                snapshot,
-                self._planned.files(side),
-            )
-            for side, snapshot in self._planned.snapshots.items()
-        }
+        relations = {}
+        for side, snapshot in self._planned.snapshots.items():
+            definition = plan.resolved.sides[side].definition
+            folder, files = self._folder(definition), self._planned.files(side)
+            with translated():
+                relations[side] = table_of(self._spark.session, definition, folder, snapshot, files)
         spine_scale = scale
         if self._spine is not None and not isinstance(self._spine, pa.Table):
             self._check_drawn()
