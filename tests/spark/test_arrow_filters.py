@@ -292,6 +292,13 @@ def test_batches_of_so_many_bytes(spark: Spark, tmp_path: Path, size: str, batch
     assert (told["rows"], told["counts"]["numInputBatches"]) == (100, batches)
 
 
+def test_batches_of_large_values_are_of_64_megabytes(spark: Spark, tmp_path: Path) -> None:
+    """Though a dictionary has the value once."""
+    path = write(tmp_path / "t.parquet", pa.table({"image": pa.array([bytes(1 << 20)] * 100)}))
+    told = spark.scan("SELECT length(image) FROM t", views={"t": files(path)})
+    assert (told["rows"], told["counts"]["numInputBatches"]) == (100, 2)
+
+
 def test_batches_of_no_bytes_are_refused(spark: Spark, tmp_path: Path) -> None:
     views = {"t": files(grouped(tmp_path / "t.parquet"), batchBytes="none")}
     with pytest.raises(SparkError, match="'batchBytes' is a size above 0, such as 4m, and was 'none'"):

@@ -46,7 +46,8 @@ object ReadOptions {
   /** Fewer, and what each batch costs shows; more, and batches leave the processor's caches. */
   private val DefaultBatchRows = 32768
 
-  private val DefaultBatchBytes = 1L << 40
+  /** Above what plain columns fill, a hundred of them; below what texts and images of any size could. */
+  private val DefaultBatchBytes = 64L << 20
 
   def apply(session: SparkSession, options: CaseInsensitiveStringMap): ReadOptions =
     apply(session, options.asCaseSensitiveMap.asScala.toMap)
