@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,11 +18,10 @@ import pytest
 import headrace as hr
 from headrace.config import store_config
 from headrace.service import tickets
-from headrace.service.door import Access
 from headrace.wiring import Service
-from service.certificates import Authority
 from service.proxy import between
 from spark.helpers import rows
+from spark.served import number_of, parts_of, plan, source
 from spark.spark import Spark, SparkError, files
 
 pytestmark = pytest.mark.slow
@@ -49,28 +47,6 @@ def url(owner: hr.FeatureStore, lake: Path) -> Iterator[str]:
     service = Service(store_config(str(lake)), ["grpc://127.0.0.1:0"])
     yield service.listening[0]
     service.stop()
-
-
-def source(target: str, **options: object) -> dict[str, Any]:
-    """What a view of Spark is of."""
-    return files(kind="headrace", target=target, **options)
-
-
-def number_of(spark: Spark, found: dict[str, Any], what: str = "count(*)", where: str = "true") -> int:
-    (row,) = spark.read(
-        f"SELECT CAST({what} AS bigint) AS n FROM t WHERE {where}", views={"t": found}
-    ).to_pylist()
-    return int(row["n"])
-
-
-def parts_of(spark: Spark, found: dict[str, Any], where: str = "true") -> int:
-    """How many tasks read it, where each has rows."""
-    parts = f"SELECT DISTINCT spark_partition_id() FROM t WHERE {where}"
-    return int(spark.read(parts, views={"t": found}).num_rows)
-
-
-def plan(spark: Spark, query: str, found: dict[str, Any]) -> str:
-    return str(spark.read(f"EXPLAIN EXTENDED {query}", views={"t": found})["plan"][0])
 
 
 def every_type() -> pa.Table:
@@ -390,90 +366,6 @@ def test_a_connection_that_breaks_is_an_error(spark: Spark, owner: hr.FeatureSto
         network.cut_after(mended=False, answered=3_000_000)
         with pytest.raises(SparkError, match=f"UNAVAILABLE: the service at {network.url} does not answer"):
             number_of(spark, source(network.url, group="wide"), "sum(length(text))")
-
-
-@pytest.fixture(scope="module")
-def pems(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With `client_cert.pem` of anna, and of the authority that has signed it all."""
-    folder = tmp_path_factory.mktemp("pems")
-    authority = Authority(folder, "ca_chain")
-    authority.issue("service")
-    for file, name in zip(authority.issue("anna", []), ("client_cert.pem", "client_key.pem"), strict=True):
-        file.rename(folder / name)
-    stranger = Authority(folder, "stranger")
-    stranger.issue("eve", [])
-    return folder
-
-
-@pytest.fixture(scope="module")
-def guarded(owner: hr.FeatureStore, lake: Path, pems: Path) -> Iterator[list[str]]:
-    """A service whose callers show a certificate at the first address, and a token at the second."""
-    owner.get_or_create_feature_group("secrets", primary_key=["id"]).insert(
-        pa.table({"id": [1, 2], "public": ["p1", "p2"], "secret": [0.5, 1.5]})
-    )
-    owner.grants.add("anna", "reader", group="secrets", columns=["public"])
-    identity = hr.TLS(None, pems / "service.pem", pems / "service.key")
-    secure = "grpc+tls://127.0.0.1:0"
-    access = Access(pems / "ca_chain.pem", tokens=True)
-    service = Service(store_config(str(lake)), [secure], identity, access, token_listen=[secure])
-    yield service.listening
-    service.stop()
-
-
-def test_certificates_and_grants(spark: Spark, guarded: list[str], pems: Path) -> None:
-    found = source(guarded[0], group="secrets", pems_dir=pems)
-    shown = spark.read("SELECT * FROM t", views={"t": found})
-    assert shown.schema.names == ["id", "public"]
-    assert number_of(spark, found, "max(id)", "public = 'p2'") == 2
-    with pytest.raises(SparkError, match="secret"):
-        number_of(spark, found, "max(secret)")
-    with pytest.raises(SparkError, match="NOT_FOUND"):
-        number_of(spark, source(guarded[0], group="numbers", pems_dir=pems))
-
-
-@pytest.mark.parametrize(
-    ("files_of", "said"),
-    [
-        (("ca_chain.pem", "stranger.pem", "absent.key"), "TLS_ERROR: .*absent.key cannot be read"),
-        (("ca_chain.pem", "ca_chain.pem", "ca_chain.pem"), "TLS_ERROR: .*ca_chain.pem holds no private key"),
-        (("service.key", None, None), "TLS_ERROR: .*service.key holds no certificate"),
-        (
-            ("ca_chain.pem", "client_cert.pem", "service.key"),
-            "TLS_ERROR: .*service.key is not the private key",
-        ),
-        (
-            ("stranger.pem", "client_cert.pem", "client_key.pem"),
-            "TLS_ERROR: the certificate of .* is refused.*stranger",
-        ),
-        (("ca_chain.pem", "eve.pem", "eve.key"), "TLS_ERROR: .* refuses the certificate in .*eve.pem"),
-        (("ca_chain.pem", None, None), "UNAUTHENTICATED: .*asks for a certificate"),
-    ],
-)
-def test_trouble_with_certificates_names_the_file(
-    spark: Spark, guarded: list[str], pems: Path, files_of: tuple[str | None, ...], said: str
-) -> None:
-    told = zip(("tls_ca", "tls_cert", "tls_key"), files_of, strict=True)
-    options = {name: pems / file for name, file in told if file is not None}
-    with pytest.raises(SparkError, match=said):
-        number_of(spark, source(guarded[0], group="secrets", **options))
-
-
-def test_a_token_is_taken_and_never_shown(
-    spark: Spark, owner: hr.FeatureStore, guarded: list[str], pems: Path
-) -> None:
-    token = owner.tokens.create("anna", expires="1d").text
-    found = source(guarded[1], group="secrets", tls_ca=pems / "ca_chain.pem", token=token)
-    assert number_of(spark, found, "max(id)") == 2
-    secret = token.rsplit("_", 1)[1]
-    assert secret not in plan(spark, "SELECT * FROM t WHERE id > 1", found)
-    bad = source(guarded[1], group="secrets", tls_ca=pems / "ca_chain.pem", token=f"{token}x")
-    with pytest.raises(SparkError, match="UNAUTHENTICATED") as caught:
-        number_of(spark, bad)
-    assert secret not in str(caught.value)
-    with pytest.raises(SparkError, match="could read the token") as caught:
-        number_of(spark, source("grpc://example.org", group="secrets", token=token))
-    assert secret not in str(caught.value)
-    assert secret not in spark.log()
 
 
 def test_a_service_that_was_started_again_is_found(
