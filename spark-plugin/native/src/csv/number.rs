@@ -289,3 +289,43 @@ impl Long {
         self.digits.len().max(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_of_their_type() {
+        assert_eq!(whole::<i64>(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(whole::<i64>(b"9223372036854775808"), None);
+        assert_eq!(whole::<i32>(b"00000000000000000000000007"), Some(7));
+        assert_eq!(whole::<i8>(b"128"), None);
+        for wrong in ["", "-", "+-1", "1 ", "1.0", "0x1", "١"] {
+            assert_eq!(whole::<i64>(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_rounded_half_up() {
+        assert_eq!(decimal(b"1.005", 5, 2), Some(101));
+        assert_eq!(decimal(b"-1.005", 5, 2), Some(-101));
+        assert_eq!(decimal(b"0.0049", 5, 2), Some(0));
+        assert_eq!(decimal(b"5e-3", 5, 2), Some(1));
+        assert_eq!(decimal(b"999.995", 5, 2), None);
+        assert_eq!(decimal(b"1,234.5", 10, 1), Some(12_345));
+        assert_eq!(decimal(b"0e999", 5, 2), Some(0));
+        assert_eq!(decimal(b"1e999", 38, 0), None);
+        assert_eq!(
+            decimal(b"99999999999999999999999999999999999999", 38, 0),
+            Some(10_i128.pow(38) - 1)
+        );
+    }
+
+    #[test]
+    fn hexadecimal_digits_are_those_of_java() {
+        assert_eq!(hexadecimal(b"0x1.8p3"), Some(12.0));
+        assert_eq!(hexadecimal(b"-0x.8P1"), Some(-1.0));
+        assert_eq!(hexadecimal(b"0x1"), None);
+        assert_eq!(hexadecimal(b"0xp1"), None);
+    }
+}

@@ -7,6 +7,7 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriterFactory, PartitionedFile}
 import org.apache.spark.sql.sources.{DataSourceRegister, Filter}
 import org.apache.spark.sql.types.StructType
@@ -21,8 +22,10 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
       session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
     ArrowFiles.schema(session, ReadOptions(session, options), files)
 
-  override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean =
-    ReadOptions(session, options).format(path).splitable(path)
+  override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean = {
+    val told = CaseInsensitiveMap(options)
+    Format.of(told.get("format"), CsvOptions(told, session.sessionState.conf), path).splitable(path)
+  }
 
   override def supportBatch(session: SparkSession, schema: StructType): Boolean = true
 

@@ -30,10 +30,11 @@ private[spark] object Format {
   private val Packed = Set("gz", "bz2", "deflate", "lz4", "snappy", "zst")
 
   /** What the option `format` names, else the ending of a file's name; else Parquet. */
-  def kind(told: Option[String], path: Path): String = {
+  def of(told: Option[String], csv: => CsvOptions, path: Path): Format = {
     val endings = path.getName.toLowerCase.split('.').toSeq.drop(1).reverse.dropWhile(Packed)
     told.map(_.toLowerCase).orElse(endings.headOption.filter(_ == "csv")).getOrElse("parquet") match {
-      case kind @ ("parquet" | "csv") => kind
+      case "parquet" => Parquet
+      case "csv" => Csv(csv)
       case other => throw new IllegalArgumentException(s"the option 'format' is parquet or csv, and was '$other'")
     }
   }

@@ -36,10 +36,7 @@ case class ReadOptions(
     extends Serializable {
 
   /** How a file is written. */
-  private[spark] def format(path: Path): Format = Format.kind(told, path) match {
-    case "csv" => Csv(csv.get)
-    case _ => Parquet
-  }
+  private[spark] def format(path: Path): Format = Format.of(told, csv.get, path)
 }
 
 object ReadOptions {
