@@ -205,9 +205,13 @@ test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" tests/on_spark $(ENGINE_TESTS)
 	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest tests/on_spark
 
-soak: setup ## a service under load for five minutes, and the property tests with thousands of examples each
+soak: setup $(VENV)/.synced-spark ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
+	for line in $(SPARK_PROFILES); do \
+		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line \
+			-Dtest=LifetimeTest -Dheadrace.killed=1000 test || exit 1; \
+	done
 
 lint: setup ## style, types, the direction of imports, the lock file
 	$(BIN)/ruff check

@@ -7,8 +7,10 @@ use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_select::take::take;
 
 use crate::error::{Error, Result};
+use crate::plain::{lists, texts};
 use crate::read::Part;
 use crate::widen::widened;
 
@@ -139,7 +141,9 @@ fn find(fields: &Fields, name: &str, path: &str, case_sensitive: bool) -> Result
 fn check(found: &DataType, asked: &DataType, name: &str, path: &str) -> Result<()> {
     use DataType::*;
     let fits = match (found, asked) {
-        (List(from), List(to)) => {
+        (Null, _) => true,
+        (Dictionary(_, from), _) => return check(from, asked, name, path),
+        (List(from) | LargeList(from) | FixedSizeList(from, _), List(to)) => {
             return check(from.data_type(), to.data_type(), &format!("{name}.element"), path);
         }
         (Map(from, _), Map(to, _)) => return check(from.data_type(), to.data_type(), name, path),
@@ -158,9 +162,10 @@ fn check(found: &DataType, asked: &DataType, name: &str, path: &str) -> Result<(
         (UInt8, Int16 | Int32 | Int64) | (UInt16, Int32 | Int64) | (UInt32, Int64) => true,
         (UInt64, Decimal128(precision, scale)) => *precision as i16 - *scale as i16 >= 20,
         (Int8 | Int16 | Int32, Float64) | (Float16, Float32 | Float64) | (Float32, Float64) => true,
-        (FixedSizeBinary(_), Binary) => true,
+        (LargeUtf8 | Utf8View, Utf8) | (FixedSizeBinary(_) | LargeBinary | BinaryView, Binary) => true,
+        (Date64, Date32) | (Duration(_), Duration(TimeUnit::Microsecond)) => true,
         (Timestamp(_, from), Timestamp(TimeUnit::Microsecond, to)) => from.is_some() == to.is_some(),
-        (Decimal128(p, s), Decimal128(precision, scale)) => {
+        (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s), Decimal128(precision, scale)) => {
             scale >= s && *precision as i16 - *scale as i16 >= *p as i16 - *s as i16
         }
         _ => found == asked,
@@ -193,14 +198,19 @@ fn array(found: &ArrayRef, asked: &DataType, name: &str, path: &str) -> Result<A
                 StructArray::try_new_with_length(to.clone(), children, whole.nulls().cloned(), whole.len());
             Arc::new(made.map_err(corrupt)?)
         }
-        (DataType::List(_), DataType::List(to)) => {
-            let whole = found.as_list::<i32>();
-            let items = array(whole.values(), to.data_type(), name, path)?;
-            Arc::new(
-                ListArray::try_new(to.clone(), whole.offsets().clone(), items, whole.nulls().cloned())
-                    .map_err(corrupt)?,
-            )
+        (DataType::Null, _) => new_null_array(asked, found.len()),
+        (DataType::Dictionary(..), _) => {
+            let coded = found.as_any_dictionary();
+            let flat = take(coded.values(), coded.keys(), None).map_err(corrupt)?;
+            array(&flat, asked, name, path)?
         }
+        (_, DataType::List(to)) => {
+            let (offsets, items) = lists(found).ok_or_else(|| too_long(name, path))?;
+            let items = array(&items, to.data_type(), name, path)?;
+            let made = ListArray::try_new(to.clone(), offsets, items, found.nulls().cloned());
+            Arc::new(made.map_err(corrupt)?)
+        }
+        (_, DataType::Utf8 | DataType::Binary) => texts(found).ok_or_else(|| too_long(name, path))?,
         (DataType::Map(..), DataType::Map(to, sorted)) => {
             let whole = found.as_map();
             let DataType::Struct(pair) = to.data_type() else {
@@ -229,6 +239,12 @@ fn array(found: &ArrayRef, asked: &DataType, name: &str, path: &str) -> Result<A
             )
         })?,
     })
+}
+
+fn too_long(name: &str, path: &str) -> Error {
+    Error::Unsupported(format!(
+        "a batch of the column '{name}' of {path} is larger than Spark's vectors can be: read it with smaller batchRows"
+    ))
 }
 
 #[cfg(test)]

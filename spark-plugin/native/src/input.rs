@@ -73,6 +73,24 @@ impl Input {
         }
     }
 
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The bytes from a position on; an error if the file ends before.
+    pub fn bytes(&self, start: u64, length: u64) -> io::Result<Bytes> {
+        // A damaged length would have memory asked for that there is not, which ends the process.
+        if start.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.source.bytes(start, length as usize)
+    }
+
+    /// Fills the buffer from a position on.
+    pub fn read_exact_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()> {
+        self.source.read_exact_at(buffer, position)
+    }
+
     /// The same file, for a reader of these chunks, of one group after the other: they are fetched in few requests.
     pub fn planned(&self, groups: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
         if !self.far {
@@ -160,7 +178,6 @@ impl ChunkReader for Input {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        // A damaged length would have memory asked for that there is not, which ends the process.
         if start
             .checked_add(length as u64)
             .is_none_or(|end| end > self.length)
@@ -169,7 +186,7 @@ impl ChunkReader for Input {
                 "{length} bytes at {start} lie beyond its end"
             )));
         }
-        Ok(self.source.bytes(start, length)?)
+        Ok(self.bytes(start, length as u64)?)
     }
 }
 

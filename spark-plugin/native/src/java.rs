@@ -11,6 +11,7 @@ use std::any::Any;
 
 use crate::error::Error;
 use crate::java_source::JavaSource;
+use crate::memory::{self, Counted};
 use crate::read::{self, Batches, Groups, told};
 use crate::request::{self, FileRequest, PartRequest, UntypedRequest};
 
@@ -19,6 +20,7 @@ struct Reader {
     batches: Batches,
     groups: Groups,
     lent: Option<Box<FFI_ArrowArray>>,
+    _counted: Counted,
 }
 
 enum Failure {
@@ -137,6 +139,7 @@ pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
             batches,
             groups,
             lent: None,
+            _counted: Counted::new(),
         })) as jlong)
     })
     .resolve::<Throw>()
@@ -193,4 +196,16 @@ pub extern "system" fn Java_headrace_spark_NativeReader_close<'local>(
         Ok(())
     })
     .resolve::<Throw>()
+}
+
+/// How many readers are open.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeMemory_readers(_: EnvUnowned, _: JClass) -> jlong {
+    memory::readers()
+}
+
+/// How many bytes this library holds.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_NativeMemory_bytes(_: EnvUnowned, _: JClass) -> jlong {
+    memory::bytes()
 }

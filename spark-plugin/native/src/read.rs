@@ -13,7 +13,8 @@ use crate::csv::Csv;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::input::Input;
-use crate::{csv, parquet_file, schema};
+use crate::orc_file::{self, Orc};
+use crate::{csv, ipc_file, parquet_file, schema};
 
 /// A file, and its bytes.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct DataFile {
 pub enum Format {
     Parquet,
     Csv(Box<Csv>),
+    Ipc,
+    Orc(Orc),
 }
 
 /// A part of a file whose types are to be found out.
@@ -75,17 +78,19 @@ pub fn schema(file: &DataFile, format: &Format) -> Result<Value> {
     unbroken(&file.path, || match format {
         Format::Parquet => schema::to_json(&parquet_file::schema(file)?, &file.path),
         Format::Csv(csv) => csv::schema(file, csv),
+        Format::Ipc => schema::to_json(&ipc_file::schema(file)?, &file.path),
+        Format::Orc(_) => schema::to_json(&orc_file::schema(file)?, &file.path),
     })
 }
 
 /// What the values of each column are in a part of a file that does not say so itself.
 pub fn kinds(part: &Untyped) -> Result<Value> {
     unbroken(&part.file.path, || match &part.format {
-        Format::Parquet => Err(Error::Unsupported(format!(
+        Format::Csv(csv) => Ok(json!(csv::kinds(&part.file, part.start, part.length, csv)?)),
+        _ => Err(Error::Unsupported(format!(
             "{} says of what types it is",
             part.file.path
         ))),
-        Format::Csv(csv) => Ok(json!(csv::kinds(&part.file, part.start, part.length, csv)?)),
     })
 }
 
@@ -95,6 +100,8 @@ pub fn read(part: Part) -> Result<(Batches, Groups)> {
     let (mut batches, groups) = unbroken(&path, || match &part.format {
         Format::Parquet => parquet_file::read(part),
         Format::Csv(csv) => Ok((csv::read(&part, csv)?, Groups::default())),
+        Format::Ipc => Ok((ipc_file::read(part)?, Groups::default())),
+        Format::Orc(orc) => Ok((orc_file::read(&part, orc)?, Groups::default())),
     })?;
     let batches = iter::from_fn(move || unbroken(&path, || batches.next().transpose()).transpose());
     Ok((Box::new(batches), groups))

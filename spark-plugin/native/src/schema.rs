@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -56,17 +56,25 @@ fn type_json(kind: &DataType, path: &str, name: &str) -> Result<Value> {
         DataType::UInt64 => json!("decimal(20,0)"),
         DataType::Float16 | DataType::Float32 => json!("float"),
         DataType::Float64 => json!("double"),
-        DataType::Utf8 => json!("string"),
-        DataType::Binary | DataType::FixedSizeBinary(_) => {
+        DataType::Null => json!("void"),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => json!("string"),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             json!("binary")
         }
-        DataType::Date32 => json!("date"),
+        DataType::Date32 | DataType::Date64 => json!("date"),
+        DataType::Duration(_) => json!("interval day to second"),
+        DataType::Interval(IntervalUnit::YearMonth) => json!("interval year to month"),
         DataType::Timestamp(_, Some(_)) => json!("timestamp"),
         DataType::Timestamp(_, None) => json!("timestamp_ntz"),
-        DataType::Decimal128(precision, scale) if *precision <= MAX_PRECISION && *scale >= 0 => {
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+            if *precision <= MAX_PRECISION && *scale >= 0 =>
+        {
             json!(format!("decimal({precision},{scale})"))
         }
-        DataType::List(item) => {
+        DataType::Dictionary(_, value) => type_json(value, path, name)?,
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             let element = type_json(item.data_type(), path, &format!("{name}.element"))?;
             json!({"type": "array", "elementType": element, "containsNull": true})
         }
@@ -123,6 +131,7 @@ fn arrow_type(value: &Value) -> Result<DataType> {
 
 fn simple_type(name: &str) -> Option<DataType> {
     Some(match name {
+        "void" => DataType::Null,
         "boolean" => DataType::Boolean,
         "byte" => DataType::Int8,
         "short" => DataType::Int16,
@@ -135,6 +144,8 @@ fn simple_type(name: &str) -> Option<DataType> {
         "date" => DataType::Date32,
         "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into())),
         "timestamp_ntz" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        "interval day to second" => DataType::Duration(TimeUnit::Microsecond),
+        "interval year to month" => DataType::Interval(IntervalUnit::YearMonth),
         _ => {
             let (precision, scale) = name
                 .strip_prefix("decimal(")?

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BinaryArray, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+const DAY_MILLIS: i64 = 86_400_000;
 
 /// A column of plain values in a wider type; None if a value does not fit, which the check of types has ruled out.
 pub fn widened(found: &ArrayRef, asked: &DataType) -> Option<ArrayRef> {
@@ -39,14 +41,22 @@ pub fn widened(found: &ArrayRef, asked: &DataType) -> Option<ArrayRef> {
                 .unary::<_, Float64Type>(|v| v.to_f64()),
         ),
         (UInt64, Decimal128(..)) => decimal(found.as_primitive::<UInt64Type>(), 0, asked)?,
+        (Decimal32(_, scale), Decimal128(..)) => {
+            decimal(found.as_primitive::<Decimal32Type>(), *scale, asked)?
+        }
+        (Decimal64(_, scale), Decimal128(..)) => {
+            decimal(found.as_primitive::<Decimal64Type>(), *scale, asked)?
+        }
         (Decimal128(_, scale), Decimal128(..)) => {
             decimal(found.as_primitive::<Decimal128Type>(), *scale, asked)?
         }
         (Timestamp(unit, _), Timestamp(_, zone)) => {
             let moments = match unit {
-                TimeUnit::Second => micros(found.as_primitive::<TimestampSecondType>(), |v| {
-                    v.checked_mul(1_000_000)
-                }),
+                TimeUnit::Second => {
+                    micros::<_, TimestampMicrosecondType>(found.as_primitive::<TimestampSecondType>(), |v| {
+                        v.checked_mul(1_000_000)
+                    })
+                }
                 TimeUnit::Millisecond => micros(found.as_primitive::<TimestampMillisecondType>(), |v| {
                     v.checked_mul(1_000)
                 }),
@@ -57,9 +67,28 @@ pub fn widened(found: &ArrayRef, asked: &DataType) -> Option<ArrayRef> {
             };
             Arc::new(moments?.with_timezone_opt(zone.clone()))
         }
-        (FixedSizeBinary(_), Binary) => {
-            Arc::new(found.as_fixed_size_binary().iter().collect::<BinaryArray>())
-        }
+        (Date64, Date32) => Arc::new(
+            found
+                .as_primitive::<Date64Type>()
+                .try_unary::<_, Date32Type, _>(|v| {
+                    i32::try_from(v.div_euclid(DAY_MILLIS)).map_err(|_| overflow())
+                })
+                .ok()?,
+        ),
+        (Duration(unit), Duration(_)) => Arc::new(match unit {
+            TimeUnit::Second => {
+                micros::<_, DurationMicrosecondType>(found.as_primitive::<DurationSecondType>(), |v| {
+                    v.checked_mul(1_000_000)
+                })
+            }
+            TimeUnit::Millisecond => micros(found.as_primitive::<DurationMillisecondType>(), |v| {
+                v.checked_mul(1_000)
+            }),
+            TimeUnit::Microsecond => micros(found.as_primitive::<DurationMicrosecondType>(), Some),
+            TimeUnit::Nanosecond => micros(found.as_primitive::<DurationNanosecondType>(), |v| {
+                Some(v.div_euclid(1_000))
+            }),
+        }?),
         _ => return None,
     })
 }
@@ -88,10 +117,15 @@ where
     Some(Arc::new(values.with_precision_and_scale(*precision, *to).ok()?))
 }
 
-fn micros<F: ArrowPrimitiveType<Native = i64>>(
-    found: &PrimitiveArray<F>,
-    turn: impl Fn(i64) -> Option<i64>,
-) -> Option<PrimitiveArray<TimestampMicrosecondType>> {
-    let turned = |value| turn(value).ok_or_else(|| ArrowError::ArithmeticOverflow(String::new()));
-    found.try_unary::<_, TimestampMicrosecondType, _>(turned).ok()
+fn micros<F, T>(found: &PrimitiveArray<F>, turn: impl Fn(i64) -> Option<i64>) -> Option<PrimitiveArray<T>>
+where
+    F: ArrowPrimitiveType<Native = i64>,
+    T: ArrowPrimitiveType<Native = i64>,
+{
+    let turned = |value| turn(value).ok_or_else(overflow);
+    found.try_unary::<_, T, _>(turned).ok()
+}
+
+fn overflow() -> ArrowError {
+    ArrowError::ArithmeticOverflow(String::new())
 }

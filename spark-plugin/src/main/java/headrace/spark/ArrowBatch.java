@@ -22,7 +22,7 @@ final class ArrowBatch {
     ColumnVector[] columns = new ColumnVector[size];
     long children = Platform.getLong(null, batch + CHILDREN);
     for (int i = 0; i < schema.length(); i++) {
-      columns[i] = new ArrowVector(schema.apply(i).dataType(), Platform.getLong(null, children + 8L * i));
+      columns[i] = ArrowVector.of(schema.apply(i).dataType(), Platform.getLong(null, children + 8L * i));
     }
     return columns;
   }

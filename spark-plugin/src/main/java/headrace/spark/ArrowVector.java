@@ -1,11 +1,13 @@
 package headrace.spark;
 
 import java.math.BigInteger;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -42,9 +44,19 @@ final class ArrowVector extends ColumnVector {
   /** Of the bytes that the offsets point into. */
   private final long bytes;
 
-  private final ArrowVector[] children;
+  private final ColumnVector[] children;
 
-  ArrowVector(DataType type, long array) {
+  /** A column of a type over an array of Arrow. */
+  static ColumnVector of(DataType type, long array) {
+    if (type instanceof NullType) { // has no buffers
+      ConstantColumnVector nulls = new ConstantColumnVector(Math.toIntExact(Platform.getLong(null, array)), type);
+      nulls.setNull();
+      return nulls;
+    }
+    return new ArrowVector(type, array);
+  }
+
+  private ArrowVector(DataType type, long array) {
     super(type);
     long buffers = Platform.getLong(null, array + BUFFERS);
     nulls = Math.toIntExact(Platform.getLong(null, array + NULL_COUNT));
@@ -55,26 +67,24 @@ final class ArrowVector extends ColumnVector {
     children = children(type, array);
   }
 
-  private static ArrowVector[] children(DataType type, long array) {
+  private static ColumnVector[] children(DataType type, long array) {
     if (type instanceof StructType) {
       StructType struct = (StructType) type;
-      ArrowVector[] fields = new ArrowVector[struct.length()];
+      ColumnVector[] fields = new ColumnVector[struct.length()];
       for (int i = 0; i < fields.length; i++) {
-        fields[i] = new ArrowVector(struct.apply(i).dataType(), child(array, i));
+        fields[i] = of(struct.apply(i).dataType(), child(array, i));
       }
       return fields;
     }
     if (type instanceof ArrayType) {
-      return new ArrowVector[] {new ArrowVector(((ArrayType) type).elementType(), child(array, 0))};
+      return new ColumnVector[] {of(((ArrayType) type).elementType(), child(array, 0))};
     }
     if (type instanceof MapType) {
       MapType map = (MapType) type;
       long entries = child(array, 0);
-      return new ArrowVector[] {
-        new ArrowVector(map.keyType(), child(entries, 0)), new ArrowVector(map.valueType(), child(entries, 1))
-      };
+      return new ColumnVector[] {of(map.keyType(), child(entries, 0)), of(map.valueType(), child(entries, 1))};
     }
-    return new ArrowVector[0];
+    return new ColumnVector[0];
   }
 
   private static long child(long array, int index) {

@@ -3,24 +3,37 @@ package headrace.spark
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 /** What both faces of the source, the table and the file format, say of files. */
 private[spark] object ArrowFiles {
-  /** The schema of the first file, with types that fit all files where it has none; none where there is no file. */
-  def schema(session: SparkSession, read: ReadOptions, files: Seq[FileStatus]): Option[StructType] =
+  /** The schema of the first file, with types that fit all files where it has none, or of all files with the option
+    * `mergeSchema`; none where there is no file.
+    */
+  def schema(session: SparkSession, read: ReadOptions, listed: Seq[FileStatus]): Option[StructType] = {
+    val files = listed.sortBy(_.getPath.toString) // which a listing need not be
     files.headOption.map { file =>
-      val known = schema(file, read, Nil)
       read.format(file.getPath) match {
-        case Csv(options) if options.inferSchema => schema(file, read, CsvTypes.find(session, read, files, known))
-        case _ => known
+        case Csv(options) if options.inferSchema =>
+          schema(file, read, CsvTypes.find(session, read, files, schema(file, read, Nil)))
+        case _ if read.mergeSchema => merged(session, read, files)
+        case _ => schema(file, read, Nil)
       }
     }
+  }
 
   private def schema(file: FileStatus, read: ReadOptions, kinds: Seq[String]) =
     NativeReader.schemaOf(
       Request.file(file.getPath, file.getLen, file.getModificationTime, read, kinds),
       bytes(file.getPath, file.getLen, file.getModificationTime, read.hadoop.value.value))
+
+  private def merged(session: SparkSession, read: ReadOptions, files: Seq[FileStatus]) = {
+    val tasks = math.min(files.length, session.sparkContext.defaultParallelism)
+    val found = session.sparkContext.parallelize(files, tasks).map(schema(_, read, Nil).json).collect()
+    found.zip(files).foldLeft(MergedSchema(new StructType, Map.empty, read.caseSensitive)) { case (merged, (json, file)) =>
+      merged.and(DataType.fromJson(json).asInstanceOf[StructType], shown(file.getPath))
+    }.schema
+  }
 
   /** The bytes of a file as it was listed; null of a local one, which the native part opens. */
   def bytes(path: Path, size: Long, modified: Long, hadoop: => Configuration): HadoopFile =

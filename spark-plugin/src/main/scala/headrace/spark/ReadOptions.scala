@@ -22,6 +22,8 @@ import scala.util.Try
   *   how Hadoop reaches its file systems
   * @param told
   *   the format of all files, where the user says it
+  * @param mergeSchema
+  *   whether the columns are those of all files, and not of the first
   * @param csv
   *   of files of CSV: where there are none, what is wrong with the options shows nowhere
   */
@@ -32,6 +34,7 @@ case class ReadOptions(
     files: FileSourceOptions,
     hadoop: Broadcast[SerializableConfiguration],
     told: Option[String],
+    mergeSchema: Boolean,
     csv: Try[CsvOptions])
     extends Serializable {
 
@@ -59,6 +62,7 @@ object ReadOptions {
       session.sparkContext.broadcast(
         new SerializableConfiguration(session.sessionState.newHadoopConfWithOptions(options))),
       told.get("format"),
+      told.get("mergeSchema").exists(flag("mergeSchema", _)),
       Try(CsvOptions(told, session.sessionState.conf)))
   }
 
@@ -66,6 +70,9 @@ object ReadOptions {
   private def bytes(name: String, text: String): Long =
     Try(JavaUtils.byteStringAsBytes(text.trim)).toOption.filter(_ > 0).getOrElse(throw new IllegalArgumentException(
       s"the option '$name' is a size above 0, such as 4m, and was '$text'"))
+
+  private def flag(name: String, text: String): Boolean = Try(text.trim.toBoolean).getOrElse(
+    throw new IllegalArgumentException(s"the option '$name' is true or false, and was '$text'"))
 
   private def positive(name: String, text: String): Int =
     Try(text.trim.toInt).toOption.filter(_ > 0).getOrElse(throw new IllegalArgumentException(

@@ -1,0 +1,104 @@
+//! What an ORC file says of its columns, in Arrow's types and as Spark takes them.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
+use orc_rust::compression::Decompressor;
+use orc_rust::proto::r#type::Kind;
+use orc_rust::proto::{CalendarKind, Footer, PostScript, Type};
+use orc_rust::reader::metadata::FileMetadata;
+use prost::Message;
+
+use crate::error::{Error, Result};
+use crate::read::DataFile;
+use crate::schema::ZONE;
+
+/// Under this name Spark keeps its own type with a type of ORC, where ORC has no such type.
+const SPARK_TYPE: &str = "spark.sql.catalyst.type";
+
+/// The footer, which `orc-rust` reads as well, and gives a part of.
+pub fn footer(file: &DataFile, metadata: &FileMetadata) -> Result<Footer> {
+    let damaged = || Error::corrupt(&file.path, "its footer is damaged");
+    let length = file.input.length();
+    let read = |start: Option<u64>, length: u64| {
+        let bytes = file.input.bytes(start.ok_or_else(damaged)?, length);
+        bytes.map_err(|why| Error::io(&file.path, &why))
+    };
+    let last = length.checked_sub(1);
+    let postscript = u64::from(read(last, 1)?[0]);
+    let start = last.and_then(|last| last.checked_sub(postscript));
+    let postscript = PostScript::decode(read(start, postscript)?).map_err(|_| damaged())?;
+    let start = start.and_then(|start| start.checked_sub(postscript.footer_length()));
+    let packed = read(start, postscript.footer_length())?;
+    let mut bytes = Vec::new();
+    let unpacked = Decompressor::new(packed, metadata.compression(), Vec::new()).read_to_end(&mut bytes);
+    unpacked.map_err(|_| damaged())?;
+    Footer::decode(bytes.as_slice()).map_err(|_| damaged())
+}
+
+/// Whether days before October 1582 are counted as we do.
+pub fn is_proleptic(footer: &Footer) -> bool {
+    footer.calendar() == CalendarKind::ProlepticGregorian
+}
+
+/// The columns, as Spark takes them: times of TIMESTAMP are moments; those of clocks are its own.
+pub fn schema(footer: &Footer, path: &str) -> Result<Schema> {
+    match kind(footer, 0, 0) {
+        Some(DataType::Struct(fields)) => Ok(Schema::new(fields)),
+        Some(other) => Err(Error::Unsupported(format!(
+            "{path} holds {other}, and no columns"
+        ))),
+        None => Err(Error::corrupt(path, "its types are damaged")),
+    }
+}
+
+fn kind(footer: &Footer, place: usize, depth: usize) -> Option<DataType> {
+    let found = footer.types.get(place).filter(|_| depth < 100)?;
+    let child = |i: usize| kind(footer, *found.subtypes.get(i)? as usize, depth + 1);
+    let moment = DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into()));
+    Some(match found.kind() {
+        Kind::Boolean => DataType::Boolean,
+        Kind::Byte => DataType::Int8,
+        Kind::Short => DataType::Int16,
+        Kind::Int if spark_type(found).starts_with("interval") => DataType::Interval(IntervalUnit::YearMonth),
+        Kind::Int => DataType::Int32,
+        Kind::Long if spark_type(found).starts_with("interval") => DataType::Duration(TimeUnit::Microsecond),
+        Kind::Long if spark_type(found) == "timestamp_ntz" => {
+            DataType::Timestamp(TimeUnit::Microsecond, None)
+        }
+        Kind::Long => DataType::Int64,
+        Kind::Float => DataType::Float32,
+        Kind::Double => DataType::Float64,
+        Kind::String | Kind::Varchar | Kind::Char => DataType::Utf8,
+        Kind::Binary => DataType::Binary,
+        Kind::Date => DataType::Date32,
+        Kind::Timestamp | Kind::TimestampInstant => moment,
+        Kind::Decimal => {
+            DataType::Decimal128(found.precision().try_into().ok()?, found.scale().try_into().ok()?)
+        }
+        Kind::List => DataType::List(Arc::new(Field::new("element", child(0)?, true))),
+        Kind::Map => {
+            let pair = vec![
+                Field::new("key", child(0)?, false),
+                Field::new("value", child(1)?, true),
+            ];
+            let entries = Field::new("entries", DataType::Struct(pair.into()), false);
+            DataType::Map(Arc::new(entries), false)
+        }
+        Kind::Struct => {
+            let names = found.field_names.iter().enumerate();
+            let fields = names.map(|(i, name)| Some(Field::new(name, child(i)?, true)));
+            DataType::Struct(fields.collect::<Option<Fields>>()?)
+        }
+        Kind::Union => DataType::Union(
+            arrow_schema::UnionFields::empty(),
+            arrow_schema::UnionMode::Sparse,
+        ),
+    })
+}
+
+fn spark_type(found: &Type) -> &str {
+    let pair = found.attributes.iter().find(|pair| pair.key() == SPARK_TYPE);
+    pair.map_or("", |pair| pair.value())
+}

@@ -1,0 +1,70 @@
+package headrace.spark
+
+import org.apache.spark.sql.types._
+
+/** The schema of several files: every column of each, of types that hold the values of all.
+  *
+  * @param schema
+  *   the columns so far
+  * @param files
+  *   by column, as it is named in the schema: a file that has it
+  */
+private[spark] case class MergedSchema(schema: StructType, files: Map[String, String], caseSensitive: Boolean) {
+  /** With the columns of one file more.
+    *
+    * @throws IllegalArgumentException
+    *   no type holds the values of a column in both files
+    */
+  def and(other: StructType, path: String): MergedSchema = other.foldLeft(this) { (merged, field) =>
+    val place = merged.schema.indexWhere(known => same(known.name, field.name))
+    if (place < 0) {
+      merged.copy(schema = merged.schema.add(field), files = merged.files + (field.name -> path))
+    } else {
+      val known = merged.schema(place)
+      val kind = wider(known.dataType, field.dataType, field.name).fold(
+        told => throw new IllegalArgumentException(
+          s"the columns of ${merged.files(known.name)} and $path cannot be merged: $told"),
+        identity)
+      merged.copy(schema = StructType(merged.schema.updated(place, known.copy(dataType = kind))))
+    }
+  }
+
+  private def same(one: String, other: String) = if (caseSensitive) one == other else one.equalsIgnoreCase(other)
+
+  /** The narrowest type that holds the values of both, of those that the native part reads each as. */
+  private def wider(one: DataType, other: DataType, name: String): Either[String, DataType] = (one, other) match {
+    case _ if one == other => Right(one)
+    case (NullType, kind) => Right(kind)
+    case (kind, NullType) => Right(kind)
+    case (StructType(fields), StructType(others)) =>
+      others.foldLeft[Either[String, Vector[StructField]]](Right(fields.toVector)) { (merged, field) =>
+        merged.flatMap { known =>
+          known.indexWhere(_.name == field.name) match {
+            case -1 => Right(known :+ field)
+            case place =>
+              wider(known(place).dataType, field.dataType, s"$name.${field.name}")
+                .map(kind => known.updated(place, known(place).copy(dataType = kind)))
+          }
+        }
+      }.map(StructType(_))
+    case (ArrayType(item, _), ArrayType(others, _)) =>
+      wider(item, others, s"$name.element").map(ArrayType(_, containsNull = true))
+    case (MapType(key, value, _), MapType(otherKey, otherValue, _)) =>
+      for (keys <- wider(key, otherKey, s"$name.key"); values <- wider(value, otherValue, s"$name.value"))
+        yield MapType(keys, values, valueContainsNull = true)
+    case (known: DecimalType, more: DecimalType) =>
+      val digits = math.max(known.precision - known.scale, more.precision - more.scale)
+      val fraction = math.max(known.scale, more.scale)
+      if (digits + fraction <= DecimalType.MAX_PRECISION) Right(DecimalType(digits + fraction, fraction))
+      else Left(unlike(one, other, name))
+    case _ =>
+      val orders = Seq(Seq(ByteType, ShortType, IntegerType, LongType), Seq(ByteType, ShortType, IntegerType, DoubleType),
+        Seq(FloatType, DoubleType))
+      orders.find(order => order.contains(one) && order.contains(other))
+        .map(order => order(math.max(order.indexOf(one), order.indexOf(other))))
+        .toRight(unlike(one, other, name))
+  }
+
+  private def unlike(one: DataType, other: DataType, name: String) =
+    s"'$name' is of the type ${one.sql} in the one, and ${other.sql} in the other"
+}

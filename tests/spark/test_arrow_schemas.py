@@ -1,0 +1,118 @@
+"""`format("arrow")` over files that are not alike."""
+
+from __future__ import annotations
+
+import decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spark.spark import Spark, SparkError, files
+from spark.test_arrow_formats import write_ipc
+
+pytestmark = pytest.mark.slow
+
+
+def write(path: Path, **columns: pa.Array) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def read(spark: Spark, path: object, query: str = "SELECT * FROM t", **options: Any) -> list[dict[str, Any]]:
+    return spark.read(query, views={"t": files(path, **options)}).to_pylist()
+
+
+def test_merged_columns_hold_the_values_of_all_files(spark: Spark, tmp_path: Path) -> None:
+    first = {
+        "n": pa.array([1], pa.int8()),
+        "x": pa.array([1.5], pa.float32()),
+        "price": pa.array([decimal.Decimal("1.5")], pa.decimal128(4, 1)),
+        "deep": pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int32())]))),
+        "old": pa.array(["gone"]),
+    }
+    second = {
+        "N": pa.array([2**40]),
+        "x": pa.array([2.5]),
+        "price": pa.array([decimal.Decimal("1.25")], pa.decimal128(9, 2)),
+        "deep": pa.array(
+            [[{"a": 2**40, "b": "x"}]], pa.list_(pa.struct([("a", pa.int64()), ("b", pa.string())]))
+        ),
+        "new": pa.array([True]),
+    }
+    write(tmp_path / "1.parquet", **first)
+    write(tmp_path / "2.parquet", **second)
+    found = read(spark, tmp_path, "SELECT * FROM t ORDER BY n", mergeSchema=True)
+    one = {
+        "n": 1,
+        "x": 1.5,
+        "price": decimal.Decimal("1.50"),
+        "deep": [{"a": 1, "b": None}],
+        "old": "gone",
+        "new": None,
+    }
+    two = {
+        "n": 2**40,
+        "x": 2.5,
+        "price": decimal.Decimal("1.25"),
+        "deep": [{"a": 2**40, "b": "x"}],
+        "old": None,
+        "new": True,
+    }
+    assert found == [one, two]
+    with pytest.raises(SparkError, match=f"the column 'n' of {tmp_path}/2.parquet .* cannot be read as Int8"):
+        read(spark, tmp_path)  # the columns are those of the first file
+
+
+def test_columns_that_do_not_merge_are_refused_with_both_files(spark: Spark, tmp_path: Path) -> None:
+    one = write(tmp_path / "1.parquet", a=pa.array([{"b": 1}]))
+    two = write(tmp_path / "2.parquet", a=pa.array([{"b": "x"}]))
+    told = f"the columns of {one} and {two} cannot be merged: 'a.b' is of the type BIGINT in the one, and STRING in the other"
+    with pytest.raises(SparkError, match=told):
+        read(spark, tmp_path, mergeSchema=True)
+    with pytest.raises(SparkError, match="the option 'mergeSchema' is true or false, and was 'perhaps'"):
+        read(spark, tmp_path, mergeSchema="perhaps")
+
+
+def test_a_file_with_another_type_is_refused_by_its_path(spark: Spark, tmp_path: Path) -> None:
+    write(tmp_path / "1.parquet", a=pa.array([1], pa.int32()))
+    other = write(tmp_path / "2.parquet", a=pa.array(["x"]))
+    with pytest.raises(
+        SparkError, match=f"the column 'a' of {other} is of the type Utf8, and cannot be read as Int32"
+    ):
+        read(spark, tmp_path)
+
+
+def test_files_of_several_formats_are_one_table(spark: Spark, tmp_path: Path) -> None:
+    write(tmp_path / "1.parquet", a=pa.array([1]))
+    write_ipc(tmp_path / "2.arrow", pa.table({"a": pa.array([2])}))
+    assert [row["a"] for row in read(spark, tmp_path, "SELECT * FROM t ORDER BY a")] == [1, 2]
+    with pytest.raises(SparkError, match=f"{tmp_path}/2.arrow cannot be read"):
+        read(spark, tmp_path, format="parquet")
+
+
+def test_files_without_rows(spark: Spark, tmp_path: Path) -> None:
+    for path in (
+        write(tmp_path / "1.parquet", a=pa.array([], pa.int64())),
+        write_ipc(tmp_path / "2.arrow", pa.table({"a": pa.array([], pa.int64())})),
+    ):
+        found = spark.read("SELECT * FROM t", views={"t": files(path)})
+        assert (found.num_rows, found.schema.names) == (0, ["a"])
+    (tmp_path / "3.parquet").touch()
+    write(tmp_path / "0.parquet", a=pa.array([7]))
+    assert read(spark, tmp_path) == [{"a": 7}]  # what has no bytes has no rows, as in Spark's own readers
+    with pytest.raises(SparkError, match=f"{tmp_path}/3.parquet cannot be read"):
+        read(spark, tmp_path / "3.parquet")
+
+
+def test_a_file_that_is_replaced_is_an_error(spark: Spark, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", a=pa.array([1, 2, 3]))
+    views = {"t": files(path)}
+    assert spark.read("SELECT sum(a) AS s FROM t", views=views).to_pylist() == [{"s": 6}]
+    write(path, a=pa.array(["x"] * 100))
+    with pytest.raises(SparkError, match=f"{path} cannot be read: it was changed after Spark had listed it"):
+        spark.read("SELECT * FROM t")
+    assert len(read(spark, path)) == 100
