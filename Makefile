@@ -40,7 +40,7 @@ unexport VIRTUAL_ENV UV_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native spark wheels demo test test-native test-all soak lint lint-native format dist check-dist bench testdata clean
+.PHONY: help setup native spark wheels demo test test-native test-all test-engines soak lint lint-native format dist check-dist bench testdata clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -202,8 +202,11 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
+
+# A query of Spark's takes seconds, however small.
+test-engines: $(VENV)/.synced-spark $(SPARK_READY) ## what is promised of joins, run by Spark (minutes)
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" tests/on_spark $(ENGINE_TESTS)
-	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest tests/on_spark
+	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/on_spark
 
 soak: setup $(VENV)/.synced-spark ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py

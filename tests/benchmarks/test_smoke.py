@@ -53,8 +53,7 @@ SHARES = [
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
     ["cache-join", "cache-sql", "cache-pit"],
-    ["spark-parquet", "spark-nested", "spark-dates", "spark-batches"],
-    ["spark-csv", "spark-csv-schema", "spark-bridge"],
+    ["spark-parquet", "spark-batches", "spark-csv", "spark-bridge"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
@@ -72,8 +71,11 @@ ALIKE = {
     "spark-10-of-100": "spark-parquet",
     "spark-50-of-100": "spark-parquet",
     "spark-100-of-100": "spark-parquet",
-    "spark-strings": "spark-nested",
-    "spark-decimals": "spark-nested",
+    "spark-strings": "spark-parquet",
+    "spark-decimals": "spark-parquet",
+    "spark-dates": "spark-parquet",
+    "spark-nested": "spark-parquet",
+    "spark-csv-schema": "spark-csv",
 }
 _SECONDS = 800
 
