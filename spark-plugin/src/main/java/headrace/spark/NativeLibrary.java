@@ -24,7 +24,7 @@ final class NativeLibrary {
     try (InputStream packed = NativeLibrary.class.getResourceAsStream("native/" + PLATFORM + "/" + name)) {
       if (packed == null) {
         throw new UnsatisfiedLinkError(
-            "this jar of headrace-spark has no native part for " + PLATFORM + ": build it there with make spark-plugin");
+            "this jar of headrace-spark has no native part for " + PLATFORM + ": build it there with make spark");
       }
       Path folder = Files.createTempDirectory("headrace-spark-");
       Path file = folder.resolve(name);
