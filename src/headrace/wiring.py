@@ -67,12 +67,15 @@ class Embedded(ProjectStore):
         if spark is not None:
             above = spark_above if isinstance(spark_above, int | None) else parse_size(spark_above)
             choice = SparkChoice(SparkEngine.of(spark), above)
+        self._spark = choice
         self._own = Store(config, spark=choice)
         super().__init__(self._own, project)
         self.service_version = version("headrace")
 
     def close(self) -> None:
         self._own.close()
+        if self._spark is not None:
+            self._spark.engine.close()
 
 
 def upgrade_registry(url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from headrace.engine.spark_failure import translated
 from headrace.engine.spark_tables import spark_type
-from headrace.errors import InvalidArgument, MissingDependency, Unsupported
+from headrace.errors import HeadraceError, InvalidArgument, MissingDependency, Unsupported
 from headrace.model.expression_sql import identifier
 from headrace.spark_frame import batches_of, is_spark
 
@@ -26,13 +27,21 @@ _setting = threading.Lock()
 
 
 class SparkEngine:
-    """Runs statements in one session, which is the user's, and is never stopped here.
+    """Runs statements in one session, by Spark's public interface, so that one of Spark Connect does as well.
 
-    All of it goes by Spark's public interface, so that a session of Spark Connect does as well.
+    Args:
+        own: the session ends with this; else it is the user's.
     """
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, *, own: bool = False) -> None:
         self.session = session
+        self._own = own
+        self._connects = type(session).__module__.startswith("pyspark.sql.connect.")
+        if self._connects and "kwargs" not in inspect.signature(session.sql).parameters:
+            raise Unsupported(
+                "the Spark Connect of this PySpark takes no frames in its SQL",
+                hint="take PySpark 4.0 or newer, or a session in this process",
+            )
 
     @classmethod
     def of(cls, given: object) -> SparkEngine:
@@ -40,6 +49,7 @@ class SparkEngine:
 
         Raises:
             InvalidArgument: it is neither. MissingDependency: PySpark is not installed, or not its part for Connect.
+            Unsupported: PySpark 3.5's part for Connect.
         """
         try:
             from pyspark.sql import SparkSession
@@ -52,17 +62,26 @@ class SparkEngine:
                 )
             try:
                 with translated():
-                    return cls(SparkSession.builder.remote(given).getOrCreate())
+                    made = SparkSession.builder.remote(given).create()
+                    for name, value in _SETTINGS.items():
+                        made.conf.set(name, value)
             except ImportError as error:
                 raise MissingDependency(
                     f"Spark Connect needs packages that are not installed: {error}",
                     hint='pip install "pyspark[connect]"',
                 ) from None
+            return cls(made, own=True)
         if not hasattr(given, "sql") or not hasattr(given, "createDataFrame"):
             raise InvalidArgument(
                 f"spark={given!r} is no session", hint="give a SparkSession, or sc://host:port"
             )
         return cls(given)
+
+    def close(self) -> None:
+        """Nothing is computed any more, unless the session goes on."""
+        if self._own:
+            with contextlib.suppress(HeadraceError), translated():
+                self.session.stop()
 
     def frame(
         self, write: Callable[[dict[int, str]], str], relations: Mapping[int, DataFrame], *, computing: bool
@@ -73,30 +92,39 @@ class SparkEngine:
             write: gives the statement for the names of its relations.
             computing: it has formulas in it.
         """
-        prefix = f"headrace_{uuid.uuid4().hex}"
-        names = {side: f"{prefix}_{i}" for i, side in enumerate(relations)}
+        tokens = {side: f"headrace_{uuid.uuid4().hex}" for side in relations}
+        # The session names the frames itself, by what a format string has in braces.
+        statement = write(tokens).replace("{", "{{").replace("}", "}}")
+        frames = {}
+        for i, (side, token) in enumerate(tokens.items()):
+            frames[f"side_{i}"] = relations[side]
+            statement = statement.replace(token, f"{{side_{i}}}")
         with translated(), self._settings() if computing else contextlib.nullcontext():
-            try:
-                for side, name in names.items():
-                    relations[side].createOrReplaceTempView(name)
-                found = self.session.sql(write(names))
-                found.schema  # noqa: B018 — analysed now, while its relations have their names
-                return found
-            finally:
-                for name in names.values():
-                    self.session.catalog.dropTempView(name)
+            found = self.session.sql(statement, **frames)
+            found.schema  # noqa: B018 — analysed now, by these settings
+            return found
 
     @contextlib.contextmanager
     def _settings(self) -> Iterator[None]:
-        """What a statement is understood by; its meaning stays when the session has its own again."""
+        """What a statement is understood by; its meaning stays when the session has its own again.
+
+        Raises Unsupported for a session of Spark Connect, whose statements are understood when they run.
+        """
         with _setting:
             before = {name: self.session.conf.get(name, None) for name in _SETTINGS}
+            others = {name: value for name, value in before.items() if value != _SETTINGS[name]}
+            if others and self._connects:
+                told = ", ".join(f"{name} is {value}" for name, value in others.items())
+                raise Unsupported(
+                    f"formulas need other settings than the given session of Spark Connect has: {told}",
+                    hint="set " + ", ".join(f"{name} to {_SETTINGS[name]}" for name in others),
+                )
             try:
-                for name, value in _SETTINGS.items():
-                    self.session.conf.set(name, value)
+                for name in others:
+                    self.session.conf.set(name, _SETTINGS[name])
                 yield
             finally:
-                for name, value in before.items():
+                for name, value in others.items():
                     if value is None:
                         self.session.conf.unset(name)
                     else:

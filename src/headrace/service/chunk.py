@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pyarrow as pa
 
 from headrace.model.types import plain_batch
@@ -31,3 +33,16 @@ class Chunk:
 
     def table(self) -> pa.Table:
         return pa.Table.from_batches(self._batches, self._schema)
+
+
+def chunks(pieces: Iterable[tuple[int, pa.RecordBatch]], schema: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
+    """The number of a split, and rows for one of its files; given pieces with the number of theirs."""
+    split, chunk = 0, Chunk(schema)
+    for part, piece in pieces:
+        if chunk.rows and (part != split or chunk.is_full):
+            yield split, chunk.table()
+            chunk = Chunk(schema)
+        split = part
+        chunk.add(piece)
+    if chunk.rows:
+        yield split, chunk.table()

@@ -20,7 +20,7 @@ from headrace.model.definition import ViewDefinition, read_schema, write_schema
 from headrace.model.request import Prepared, ReadRequest, Span
 from headrace.model.stored_file import StoredFile
 from headrace.model.types import plain_schema
-from headrace.service.chunk import Chunk
+from headrace.service.chunk import chunks
 from headrace.service.reading import Reader
 from headrace.service.running import Running
 from headrace.service.spark_running import SparkRunning
@@ -112,7 +112,7 @@ class DatasetWriting:
                 pending.append(threads.submit(self._write_file, folder, path, rows))
                 files[split].append(pending[-1])
 
-            for split, rows in self._chunks(running):
+            for split, rows in chunks(self._pieces(running), self._schema):
                 write(split, rows)
             for split, found in enumerate(files):
                 if not found:
@@ -126,18 +126,10 @@ class DatasetWriting:
         written = write_file(asked.format, folder / path, rows, mark=f"{asked.key}/{path}")
         return msgspec.structs.replace(written, path=path)
 
-    def _chunks(self, running: Running) -> Iterator[tuple[int, pa.Table]]:
-        """The number of a split, and rows for one of its files."""
-        split, chunk = 0, Chunk(self._schema)
-        for part, batch in running.in_parts():
+    def _pieces(self, running: Running) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for piece in running.in_parts():
             self._check_wanted()
-            if chunk.rows and (part != split or chunk.is_full):
-                yield split, chunk.table()
-                chunk = Chunk(self._schema)
-            split = part
-            chunk.add(batch)
-        if chunk.rows:
-            yield split, chunk.table()
+            yield piece
 
 
 def _check_asked(asked: DatasetDefinition) -> None:

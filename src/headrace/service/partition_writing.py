@@ -14,9 +14,17 @@ from headrace.formats.rows_file import write_file
 from headrace.model.dataset import DatasetFormat
 from headrace.model.definition import read_schema
 from headrace.service.by_part import by_part
-from headrace.service.chunk import Chunk
+from headrace.service.chunk import chunks
 from headrace.service.spark_writing import Written
 from headrace.storage.failure import stored
+
+
+class _Flagged(Exception):
+    """A row found several rows of a side."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__(side)
+        self.side = side
 
 
 class PartitionWriting:
@@ -44,10 +52,7 @@ class PartitionWriting:
         """What is told of the files. An error of ours is told, too, for Spark would make a text of it."""
         told: list[Written] = []
         try:
-            for split, rows in self._chunks(batches):
-                if isinstance(rows, int):
-                    told = [Written(flagged=rows)]
-                    break
+            for split, rows in chunks(self._pieces(batches), self._schema):
                 number = len(told)
                 name = f"{self._splits[split]}/{partition:05}-{number:05}-{attempt}.{self._form}"
                 path = self._folder / name
@@ -55,29 +60,22 @@ class PartitionWriting:
                     path.parent.mkdir(exist_ok=True)
                 file = write_file(self._form, path, rows, mark=f"{self._key}/{name}")
                 told.append(Written(split, (partition, number), msgspec.structs.replace(file, path=name)))
+        except _Flagged as flagged:
+            told = [Written(flagged=flagged.side)]
         except HeadraceError as error:
             told = [Written(failure=(error.code, error.message, error.hint))]
         return [msgspec.msgpack.encode(one) for one in told]
 
-    def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table | int]]:
-        """The number of a split, and rows for one of its files; or a side of which a row found several rows."""
-        split, chunk = 0, Chunk(self._schema)
+    def _pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in batches:
             for i, side in enumerate(self._sides):
                 if pc.any(batch.column(len(self._schema) + i)).as_py():
-                    yield 0, side
-                    return
+                    raise _Flagged(side)
             rows = self._rows(batch)
-            for part, piece in (
-                by_part(rows, batch.column(batch.num_columns - 1)) if self._several else [(0, rows)]
-            ):
-                if chunk.rows and (part != split or chunk.is_full):
-                    yield split, chunk.table()
-                    chunk = Chunk(self._schema)
-                split = part
-                chunk.add(piece)
-        if chunk.rows:
-            yield split, chunk.table()
+            if self._several:
+                yield from by_part(rows, batch.column(batch.num_columns - 1))
+            else:
+                yield 0, rows
 
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
