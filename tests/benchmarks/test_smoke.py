@@ -53,7 +53,7 @@ SHARES = [
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
     ["cache-join", "cache-sql", "cache-pit"],
-    ["spark-parquet", "spark-batches", "spark-csv", "spark-bridge"],
+    ["spark-parquet", "spark-csv", "spark-bridge"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
@@ -63,6 +63,7 @@ ALIKE = {
     "tunnel-100k": "tunnel-10k",
     "tunnel-1m": "tunnel-10k",
     "cache-large": "cache-join",
+    "spark-batches": "spark-parquet",
     "spark-dictionary-snappy": "spark-parquet",
     "spark-snappy": "spark-parquet",
     "spark-gzip": "spark-parquet",

@@ -82,6 +82,14 @@ def test_the_plan_tells_the_filters(spark: Spark, tmp_path: Path) -> None:
     assert told["rows"] == 2
 
 
+def test_the_plan_tells_no_filters_that_are_not_used(spark: Spark, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1\n2\n")
+    views = {"t": files(tmp_path / "t.csv", schema="id bigint")}
+    told = spark.scan("SELECT id FROM t WHERE id > 1", views=views)
+    assert "PushedFilters: []" in told["plan"]
+    assert told["rows"] == 1
+
+
 def test_files_by_their_path_are_filtered_as_well(spark: Spark, tmp_path: Path) -> None:
     path = grouped(tmp_path / "t.parquet")
     told = spark.scan(f"SELECT id FROM arrow.`{path}` WHERE id IN (55, 56)")

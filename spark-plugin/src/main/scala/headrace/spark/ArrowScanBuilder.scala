@@ -19,7 +19,11 @@ class ArrowScanBuilder(
   private var limit: Option[Int] = None
 
   /** Those that the native part knows; Spark looks at the rows that are read by all of them again. */
-  override def pushDataFilters(filters: Array[Filter]): Array[Filter] = filters.filter(Filters.known)
+  override def pushDataFilters(filters: Array[Filter]): Array[Filter] =
+    filters.filter(filter => Filters.known(filter) && filtering)
+
+  private lazy val filtering =
+    fileIndex.allFiles().exists(file => Format.filters(Option(options.get("format")), file.getPath))
 
   /** Each file is read no further; Spark takes no more than it needs of all of them. */
   override def pushLimit(rows: Int): Boolean = {

@@ -58,6 +58,9 @@ private[spark] object Format {
     case _ => Parquet
   }
 
+  /** Whether rows of such a file are left out by filters before Spark sees them. */
+  def filters(told: Option[String], path: Path): Boolean = kind(told, path) == "parquet"
+
   private def kind(told: Option[String], path: Path) = told match {
     case Some(name) => Names.getOrElse(name.toLowerCase(Locale.ROOT), throw new IllegalArgumentException(
         s"the option 'format' is one of ${Names.keys.toSeq.sorted.mkString(", ")}, and was '$name'"))
