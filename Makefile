@@ -27,9 +27,10 @@ DEBIAN := .debian
 WHEELS := dist/wheels
 SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE) $(JDBC) $(DEBIAN)
 SERVERS_READY := $(SERVERS:%=%/.ready)
+FACES := $(PLUGIN)/target/faces.jar
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter spark%,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(SPARK)/3.5/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter spark%,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -172,6 +173,11 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/nat
 	@$(UV) pip install --quiet --offline --no-deps --reinstall --python $(BIN)/python $(PLUGIN)/dist/*.whl
 	@touch $@
 
+# What the benchmarks run in Scala.
+$(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(VENV)/.synced-spark
+	@mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 test-compile
+	@jar --create --file $@ -C $(PLUGIN)/target/3.5/test-classes headrace
+
 wheels: $(WHEELS)/.ready ## the wheels of all that a service needs, in dist/wheels, for packaging/install.sh
 	@:
 
@@ -199,7 +205,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
+test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

@@ -14,6 +14,7 @@ from benchmarks import (
     memory,
     pit,
     spark,
+    spark_pit,
     statistics,
     storage,
     tpch,
@@ -43,6 +44,7 @@ WORKLOADS: dict[str, Workload] = {
         external,
         flight_sql,
         spark,
+        spark_pit,
     )
     for workload in family.WORKLOADS
 }

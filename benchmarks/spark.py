@@ -21,7 +21,9 @@ from benchmarks.workload import Case, Goal, Workload
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PYTHON = str(Path(__file__).parent.parent / ".spark" / "3.5" / "bin" / "python")
+_ROOT = Path(__file__).parent.parent
+PYTHON = str(_ROOT / ".spark" / "3.5" / "bin" / "python")
+FACES = _ROOT / "spark-plugin" / "target" / "faces.jar"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -32,11 +34,11 @@ _THEIRS, _OURS = "Spark", "Arrow"
 
 
 @contextmanager
-def opened() -> Iterator[SparkSession]:
+def opened(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
     """A session on this machine's processors, with the Arrow data source."""
     import headrace.spark
 
-    session = headrace.spark.session(master="local[2]", config=_SETTINGS)
+    session = headrace.spark.session(master="local[2]", config=_SETTINGS | dict(settings))
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session
@@ -80,6 +82,37 @@ class Inferred(SparkRead):
 
 
 @dataclasses.dataclass(frozen=True)
+class BySQL(SparkRead):
+    """The same, of a path in a query."""
+
+    @contextmanager
+    def opened(self) -> Iterator[Run]:
+        query = f"SELECT {', '.join(self.sums)} FROM {self.source}.`{self.path}`"
+        with opened() as session:
+            yield lambda _: summed(session.sql(query), ("*",))
+
+
+@dataclasses.dataclass(frozen=True)
+class ByScala:
+    """One sum over all values, as objects of a class, in Scala.
+
+    Args:
+        function: of `headrace.spark.Faces`.
+        told: arguments before the path.
+    """
+
+    path: Path
+    function: str
+    told: tuple[str, ...] = ()
+
+    @contextmanager
+    def opened(self) -> Iterator[Run]:
+        with opened({"spark.jars": str(FACES)}) as session:
+            function = getattr(session._jvm.headrace.spark.Faces, self.function)
+            yield lambda _: pa.table({"sum": [function(session._jsparkSession, *self.told, str(self.path))]})
+
+
+@dataclasses.dataclass(frozen=True)
 class Bridge:
     """The naive way: files read in Python, turned into pandas, and given to Spark row by row."""
 
@@ -106,6 +139,8 @@ def _plain(value: Any) -> Any:
 _NUMBERS = tuple(f"sum({name})" for name in spark_data.NUMBERS)
 _CODECS = {"dictionary-snappy": 1.25, "snappy": 1.0, "gzip": 1.1, "zstd": 1.1}
 _WIDTHS = (1, 10, 50, 100)
+_ANSWERS = {"SQL": "sums", "Dataset": "sum", "RDD": "sum"}
+"""Of each face of the sources, what it gives."""
 _BATCHES = (1_024, 8_192, 131_072, 1_048_576)
 _TYPES = {
     "strings": ("sum(length(a))", "max(a)", "sum(crc32(b))"),
@@ -184,6 +219,20 @@ def _csv_schema(rows: int) -> list[Case]:
     ]
 
 
+def _faces(rows: int) -> list[Case]:
+    path = spark_data.numbers(rows)
+    runners: dict[str, tuple[BySQL | ByScala, BySQL | ByScala]] = {
+        "SQL": (BySQL(path, "parquet", _NUMBERS), BySQL(path, "arrow", _NUMBERS)),
+        "Dataset": (ByScala(path, "dataset", ("parquet",)), ByScala(path, "dataset", ("arrow",))),
+        "RDD": (ByScala(path, "sparksRDD"), ByScala(path, "arrowRDD")),
+    }
+    return [
+        Case(f"{reader}, {face}", runner, _ANSWERS[face], python=PYTHON, against=f"{_THEIRS}, {face}")
+        for face, both in runners.items()
+        for reader, runner in zip((_THEIRS, _OURS), both, strict=True)
+    ]
+
+
 def _bridge(rows: int) -> list[Case]:
     path = spark_data.numbers(rows)
     return [_case("pandas", Bridge(path, _NUMBERS)), _case(_OURS, SparkRead(path, "arrow", _NUMBERS))]
@@ -230,6 +279,14 @@ WORKLOADS = (
             1.0,
         )
         for kind, sums in _TYPES.items()
+    ),
+    _workload(
+        "faces",
+        "four columns of integers in Parquet, uncompressed, by SQL, as a Dataset and as an RDD",
+        10_000_000,
+        _faces,
+        tuple(Goal(f"{_OURS}, {face}", 1.0, way="ratio", against=f"{_THEIRS}, {face}") for face in _ANSWERS),
+        tuple(f"{reader}, {face}" for face in _ANSWERS for reader in (_THEIRS, _OURS)),
     ),
     _workload(
         "batches",

@@ -42,6 +42,8 @@ SERVED = {
     *WORKLOADS["spark-bridge"].systems,
     *WORKLOADS["spark-batches"].systems,
     *WORKLOADS["spark-parquet"].systems,
+    *WORKLOADS["spark-faces"].systems,
+    *WORKLOADS["spark-pit"].systems,
 }
 SHARES = [
     ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
@@ -54,6 +56,7 @@ SHARES = [
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
     ["cache-join", "cache-sql", "cache-pit"],
     ["spark-parquet", "spark-csv", "spark-bridge"],
+    ["spark-faces", "spark-pit"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
