@@ -19,6 +19,14 @@ from service.kept import keeping_service
 _HOUR = 3_600_000_000
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour has just begun: else one that ends within a test takes with it what is kept."""
+    now = time.clock_gettime_ns
+    begun = now(time.CLOCK_BOOTTIME) % (_HOUR * 1_000)
+    monkeypatch.setattr(period.time, "clock_gettime_ns", lambda clock: now(clock) - begun)
+
+
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
     with keeping_service(tmp_path / "lake") as made:
