@@ -56,7 +56,7 @@ SHARES = [
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
     ["cache-join", "cache-sql", "cache-pit"],
     ["spark-parquet", "spark-csv", "spark-bridge"],
-    ["spark-faces", "spark-pit"],
+    ["spark-batches", "spark-faces", "spark-pit"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
@@ -66,7 +66,6 @@ ALIKE = {
     "tunnel-100k": "tunnel-10k",
     "tunnel-1m": "tunnel-10k",
     "cache-large": "cache-join",
-    "spark-batches": "spark-parquet",
     "spark-dictionary-snappy": "spark-parquet",
     "spark-snappy": "spark-parquet",
     "spark-gzip": "spark-parquet",
