@@ -379,10 +379,12 @@ class TestGoneAway:
         folder = Path(postgres_url.partition("host=")[2])
         silent = [int((folder / "data" / "postmaster.pid").read_text().split()[0]), reading]
         ended: list[BaseException] = []
+        came: list[float] = [time.monotonic()]
 
         def read() -> None:
             try:
-                batches.read_all()
+                for _ in batches:
+                    came.append(time.monotonic())
             except HeadraceError as error:
                 ended.append(error)
 
@@ -391,7 +393,8 @@ class TestGoneAway:
             os.kill(pid, signal.SIGSTOP)
         try:
             waiting.start()
-            time.sleep(0.5)
+            while time.monotonic() - came[-1] < 3:  # until what had been sent has come
+                time.sleep(0.1)
             start = time.monotonic()
             store.close()
             took = time.monotonic() - start
