@@ -205,12 +205,12 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-test-all: test test-native $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
+test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
-# A query of Spark's takes seconds, however small.
-test-engines: $(VENV)/.synced-spark $(SPARK_READY) ## what is promised of joins, run by Spark (minutes)
+# A query of Spark's takes a second, however small.
+test-engines: $(VENV)/.synced-spark $(SPARK_READY) ## what is promised of joins, run by Spark (six minutes)
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" tests/on_spark $(ENGINE_TESTS)
 	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/on_spark
 
