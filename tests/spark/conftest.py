@@ -30,3 +30,16 @@ def store(root: Path) -> Iterator[hr.FeatureStore]:
     """Embedded, as Spark needs the files."""
     with hr.connect(root) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the store of which a file's service is."""
+    return tmp_path_factory.mktemp("served") / "lake"
+
+
+@pytest.fixture(scope="module")
+def owner(lake: Path) -> Iterator[hr.FeatureStore]:
+    """That store, embedded beside its service."""
+    with hr.connect(lake) as opened:
+        yield opened

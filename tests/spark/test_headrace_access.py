@@ -20,17 +20,6 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("served") / "lake"
-
-
-@pytest.fixture(scope="module")
-def owner(lake: Path) -> Iterator[hr.FeatureStore]:
-    with hr.connect(lake) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def pems(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With `client_cert.pem` of anna, and of the authority that has signed it all."""
     folder = tmp_path_factory.mktemp("pems")

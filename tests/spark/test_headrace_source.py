@@ -31,17 +31,6 @@ UTC = pa.timestamp("us", "UTC")
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("served") / "lake"
-
-
-@pytest.fixture(scope="module")
-def owner(lake: Path) -> Iterator[hr.FeatureStore]:
-    with hr.connect(lake) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def url(owner: hr.FeatureStore, lake: Path) -> Iterator[str]:
     """A service that is open to this machine."""
     service = Service(store_config(str(lake)), ["grpc://127.0.0.1:0"])
