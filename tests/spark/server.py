@@ -2,9 +2,9 @@
 
 A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is
 given, the rows of the last one are written as a Parquet file there, unless they take longer than `cancel_after` seconds;
-where `insert` is given, into a feature group of Headrace; where `scan` is, its plan is told, and what the one scan in it
-counted. The answer has the `result`, and the `error` if there was one. Ends
-when the input ends.
+where `insert` is given, into a feature group of Headrace; where `write` is, by that format of Spark; where `scan` is, its
+plan is told, and what the one scan in it counted. The answer has the `result`, and the `error` if there was one. Ends when
+the input ends.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def done(
     views: dict[str, dict[str, Any]] | None = None,
     into: str | None = None,
     insert: dict[str, Any] | None = None,
+    write: dict[str, Any] | None = None,
     scan: bool = False,
     cancel_after: float | None = None,
 ) -> Any:
@@ -55,7 +56,7 @@ def done(
         if view["schema"] is not None:
             reader = reader.schema(view["schema"])
         reader.load(view["paths"]).createOrReplaceTempView(name)
-    last = statements.pop() if into or insert or scan else None
+    last = statements.pop() if into or insert or write or scan else None
     for statement in statements:
         session.sql(statement)
     if into:
@@ -66,6 +67,8 @@ def done(
             save(session, last, Path(into))
         finally:
             timer.cancel()
+    if write:
+        session.sql(last).write.format(write["format"]).options(**write["options"]).save()
     if scan:
         return scanned(session, last)
     return inserted(session, last, **insert) if insert else None

@@ -325,3 +325,24 @@ class TestRefused:
         (tmp_path / "t.csv").write_text("2013-01-31 12:00:00 Europe/Paris\n")
         with pytest.raises(SparkError, match=r"line 1, column 'at': .*Europe/Paris' names a time zone"):
             spark.read("SELECT * FROM t", views={"t": files(tmp_path / "t.csv", schema="at TIMESTAMP")})
+
+
+def test_reads_by_other_options_are_other_reads(spark: Spark, tmp_path: Path) -> None:
+    """Spark runs what it takes to be equal once: the same files by other options are not."""
+    path = tmp_path / "one.csv"
+    path.write_text("a;1,b\nNA;2,c\n")
+    schema = "x STRING, y STRING"
+    views = {
+        "commas": files(path, schema=schema),
+        "semicolons": files(path, schema=schema, sep=";"),
+        "gaps": files(path, schema=schema, sep=";", nullValue="NA"),
+        "turned": files(path, schema="y STRING, x STRING"),
+    }
+    counted = (f"SELECT '{name}' AS name, max(x) AS x, count(x) AS n FROM {name}" for name in views)
+    found = spark.read(" UNION ALL ".join(counted), views=views).to_pylist()
+    assert {row["name"]: (row["x"], row["n"]) for row in found} == {
+        "commas": ("a;1", 2),
+        "semicolons": ("a", 2),
+        "gaps": ("a", 1),
+        "turned": ("c", 2),
+    }

@@ -217,6 +217,10 @@ def test_conditions_choose_the_rows_that_spark_would(
     pq.write_table(table, tmp_path / "odd.parquet")
     chance = random.Random(7)
     conditions = [any_condition(chance, 3) for _ in range(40)]
+    compared = [f"f {op} 0.1D" for op in ("=", "<>", "<", "<=", ">", ">=", "<=>")]
+    # Under a `NOT` whose operand Spark does not turn over, for that it has two of them.
+    conditions += [f"NOT ({c} AND i >= 0)" for c in [*compared, "f IN (0.1D, -0.5D)", "g = float('0.1')"]]
+    conditions += [*compared, "f NOT IN (0.1D, -0.5D)"]
     views = {"t": source(url, group="odd"), "u": files(tmp_path / "odd.parquet", kind="parquet")}
 
     def chosen(rows: str) -> set[tuple[int, int]]:
@@ -269,6 +273,11 @@ def test_time_travel(spark: Spark, owner: hr.FeatureStore, url: str) -> None:
         number_of(spark, source(url, group="travelled", snapshot=99))
     with pytest.raises(SparkError, match="'snapshot' is one of a group's table"):
         number_of(spark, source(url, view="joined", snapshot=1))
+
+
+def test_nothing_is_written(spark: Spark, numbers: pa.Table, url: str) -> None:
+    with pytest.raises(SparkError, match=r"writes none: give the frame to insert\(\)"):
+        spark.write("SELECT 1 AS id", source(url, group="numbers"))
 
 
 @pytest.mark.parametrize(

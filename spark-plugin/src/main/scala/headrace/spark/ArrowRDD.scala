@@ -27,8 +27,11 @@ class ArrowRDD[T: ClassTag] private (
     @transient private val files: Array[FilePartition],
     readers: PartitionReaderFactory,
     schema: StructType,
-    encoder: ExpressionEncoder[T]
+    @transient private val encoder: ExpressionEncoder[T]
 ) extends RDD[T](context, Nil) {
+
+  /** Bound where the session is: executors cannot look into lists and maps. */
+  private val values = encoder.resolveAndBind(toAttributes(schema))
 
   /** The same rows as values of another type, whose fields are found by their names. */
   def as[U: Encoder]: ArrowRDD[U] = {
@@ -46,7 +49,7 @@ class ArrowRDD[T: ClassTag] private (
     task.addTaskCompletionListener[Unit](_ => reader.close())
     val attributes = toAttributes(schema)
     val unsafe = UnsafeProjection.create(attributes, attributes)
-    val value = encoder.resolveAndBind(attributes).createDeserializer()
+    val value = values.createDeserializer()
     Iterator.continually(reader).takeWhile(_.next()).flatMap(_.get().rowIterator().asScala)
       .map(row => value(unsafe(row): InternalRow))
   }

@@ -32,9 +32,10 @@ case class ArrowScan(
   override def createReaderFactory(): PartitionReaderFactory =
     new ArrowReaderFactory(Asked(dataSchema, readDataSchema, pushedFilters, limit), readPartitionSchema, read)
 
-  /** Scans that are equal give the same rows, and Spark runs one of them only. */
+  /** Scans that are equal give the same rows, and Spark runs one of them only. What rows there are, hangs on options, too. */
   override def equals(other: Any): Boolean = other match {
-    case scan: ArrowScan => super.equals(scan) && limit == scan.limit
+    case scan: ArrowScan =>
+      super.equals(scan) && limit == scan.limit && options == scan.options && dataSchema == scan.dataSchema
     case _ => false
   }
 

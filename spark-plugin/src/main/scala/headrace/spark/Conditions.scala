@@ -56,11 +56,9 @@ class Conditions(schema: StructType, exact: Set[String]) {
     } else {
       value(name, literal).map { right =>
         val said = comparison(op, name, right)
-        if (isFloat(columns(name)) && Seq(">", ">=", "<>").contains(op)) {
-          many("or", Seq(said, about("nan", name)))
-        } else {
-          said
-        }
+        if (!isFloat(columns(name))) said
+        else if (AboveNumbers.contains(op)) many("or", Seq(said, about("nan", name)))
+        else numbersOnly(name, said)
       }
     }
 
@@ -74,9 +72,12 @@ class Conditions(schema: StructType, exact: Set[String]) {
       val node = about("in", name)
       val list = node.putArray("values")
       found.flatten.foreach(list.add)
-      Some(node)
+      Some(if (isFloat(columns(name))) numbersOnly(name, node) else node)
     }
   }
+
+  /** False of NaN, where the service takes what it compares with nothing to be true under a `Not`. */
+  private def numbersOnly(name: String, said: ObjectNode) = many("and", Seq(said, not(about("nan", name))))
 
   /** What begins with it lies from it on, up to the next text that does not. */
   private def startsWith(name: String, prefix: Literal[_]): Option[ObjectNode] =
@@ -129,6 +130,8 @@ object Conditions {
   }
 
   private val Flipped = Map("=" -> "=", "<>" -> "<>", "<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
+  /** Comparisons that hold of NaN. */
+  private val AboveNumbers = Seq(">", ">=", "<>")
   private val Integers = Seq(ByteType, ShortType, IntegerType, LongType)
   /** Those of the service's calendar, with a year to spare at either end for its zones. */
   private val Years = 2 to 9998

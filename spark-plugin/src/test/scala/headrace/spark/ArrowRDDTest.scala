@@ -100,6 +100,15 @@ class ArrowRDDTest {
   }
 
   @Test
+  def rowsHaveListsMapsAndStructs(): Unit = {
+    session.sql(
+      "SELECT id, array(id, NULL) AS list, map('k', id) AS map, struct(id AS n, array(struct(id AS m)) AS inner) AS struct " +
+        "FROM range(0, 5, 1, 1)").write.parquet(at("nested"))
+    assertEquals(
+      session.read.parquet(at("nested")).collect().toSeq, session.sparkContext.arrowRDD(at("nested")).collect().toSeq)
+  }
+
+  @Test
   def rowsOutliveTheirBatches(): Unit = {
     val rows = session.sparkContext.arrowRDD(at("people"), Map("batchRows" -> "10")).collect()
     assertEquals((0L until 1000L), rows.map(_.getLong(1)).toSeq)
