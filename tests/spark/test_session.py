@@ -52,6 +52,24 @@ def test_it_reads_by_arrow(profile: str, tmp_path: Path) -> None:
     assert run(profile, program, path) == [sum(range(1, ROWS, 2)), 7, "t6", "127.0.0.1"]
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_it_fetches_delta_lake_where_there_is_none(profile: str, tmp_path: Path) -> None:
+    program = """
+        import json, sys
+
+        sys.prefix = sys.argv[1]  # whose folder jars has those of the tests
+        import headrace.spark
+
+        config = {"spark.ui.enabled": "false", "spark.jars.ivy": sys.argv[1]}
+        spark = headrace.spark.session(master="local[1]", config=config)
+        spark.sql(f"CREATE TABLE delta.`{sys.argv[1]}/table` (id INT) USING delta")
+        print(json.dumps(spark.read.format("delta").load(f"{sys.argv[1]}/table").columns))
+        spark.stop()
+    """
+    assert run(profile, program, tmp_path) == ["id"]
+    assert len(list((tmp_path / "jars").glob("*delta-s*.jar"))) == 2
+
+
 def test_beside_a_session_without_it(tmp_path: Path) -> None:
     program = """
         import json

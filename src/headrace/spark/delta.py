@@ -10,10 +10,12 @@ from pathlib import Path
 
 _EXTENSIONS, _EXTENSION = "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_PACKAGES, _JARS = "spark.jars.packages", "spark.jars"
+_PACKAGES, _EXCLUDES, _JARS = "spark.jars.packages", "spark.jars.excludes", "spark.jars"
 _PATHS = ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
 # The releases that are tried with each line of Spark.
 _RELEASES = {"3.5": "io.delta:delta-spark_2.12:3.3.2", "4.1": "io.delta:delta-spark_4.1_2.13:4.4.0"}
+# Of no use without a Unity Catalog, and with Hadoop, Jackson and Log4j once more, beside those of Spark.
+_NEEDLESS = "io.unitycatalog:*,io.delta:delta-kernel-*"
 
 
 def with_delta(settings: Mapping[str, str], version: str, home: Path) -> dict[str, str]:
@@ -30,6 +32,7 @@ def with_delta(settings: Mapping[str, str], version: str, home: Path) -> dict[st
             told[_JARS] = ",".join(filter(None, [told.get(_JARS), *own]))
         elif release is not None:
             told[_PACKAGES] = ",".join(filter(None, [told.get(_PACKAGES), release]))
+            told[_EXCLUDES] = ",".join(filter(None, [told.get(_EXCLUDES), _NEEDLESS]))
         else:
             return told
     extensions = [name for name in told.get(_EXTENSIONS, "").split(",") if name]
