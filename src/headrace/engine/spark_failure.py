@@ -21,6 +21,10 @@ _MOST_CAUSES = 20
 _MOST_TOLD = 500
 _RANGE = "a value is out of range: {}"
 _FILES = "a file of a table cannot be read: {}"
+_CALENDAR = (
+    "a table has days before 1582-10-15 or times before 1900, which this session of Spark does not read until you set "
+    "spark.sql.parquet.datetimeRebaseModeInRead and spark.sql.parquet.int96RebaseModeInRead to CORRECTED: {}"
+)
 _MEMORY = "Spark needs more memory than it may have: {}"
 
 # By the names of classes of the JVM, without their packages. The innermost that is here tells most.
@@ -40,6 +44,11 @@ _CLASSES: dict[str, tuple[type[HeadraceError], str]] = {
     "AccessControlException": (Unavailable, "Spark may not read a table: {}"),
     "ConnectException": (Unavailable, "Spark does not reach where a table lies: {}"),
     "UnknownHostException": (Unavailable, "Spark does not reach where a table lies: {}"),
+    "SchemaColumnConvertNotSupportedException": (
+        Unsupported,
+        "a file has a column in a type that Spark does not read: {}",
+    ),
+    "SparkUpgradeException": (Unsupported, _CALENDAR),
     "SparkUnsupportedOperationException": (Unsupported, "Spark cannot do this: {}"),
     "DeltaUnsupportedTableFeatureException": (
         Unsupported,

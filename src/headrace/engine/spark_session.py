@@ -12,18 +12,28 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headrace.engine.spark_failure import translated
-from headrace.engine.spark_tables import spark_type
+from headrace.engine.spark_type import spark_type
 from headrace.errors import HeadraceError, InvalidArgument, MissingDependency, Unsupported
-from headrace.model.expression_sql import identifier
+from headrace.model.expression_sql import spark_name
 from headrace.spark_frame import batches_of, is_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 _BATCH_ROWS = 65_536
 # What formulas of users mean does not hang on the user's session.
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 _setting = threading.Lock()
+# What a table is read by, where an option of the read is not heard: values by which rows are left out, or get other
+# times than files tell, and those to set.
+_REFUSED = {
+    "spark.sql.files.ignoreCorruptFiles": ("true", "false"),
+    "spark.sql.files.ignoreMissingFiles": ("true", "false"),
+    "spark.sql.parquet.int96TimestampConversion": ("true", "false"),
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("LEGACY", "CORRECTED"),
+    "spark.sql.parquet.int96RebaseModeInRead": ("LEGACY", "CORRECTED"),
+}
 
 
 class SparkEngine:
@@ -63,7 +73,8 @@ class SparkEngine:
             try:
                 with translated():
                     made = SparkSession.builder.remote(given).create()
-                    for name, value in _SETTINGS.items():
+                    own = {name: value for name, (_, value) in _REFUSED.items()}
+                    for name, value in (_SETTINGS | own).items():
                         made.conf.set(name, value)
             except ImportError as error:
                 raise MissingDependency(
@@ -82,6 +93,18 @@ class SparkEngine:
         if self._own:
             with contextlib.suppress(HeadraceError), translated():
                 self.session.stop()
+
+    def check(self) -> None:
+        """Raises Unsupported where the session has settings by which tables are read otherwise."""
+        with translated():
+            found = {name: self.session.conf.get(name) or "" for name in _REFUSED}
+        told = [name for name, (bad, _) in _REFUSED.items() if found[name].upper() == bad.upper()]
+        if told:
+            raise Unsupported(
+                "by its settings the session of Spark reads other rows than there are: "
+                + ", ".join(f"{name} is {found[name]}" for name in told),
+                hint="set " + ", ".join(f"{name} to {_REFUSED[name][1]}" for name in told),
+            )
 
     def frame(
         self, write: Callable[[dict[int, str]], str], relations: Mapping[int, DataFrame], *, computing: bool
@@ -131,8 +154,14 @@ class SparkEngine:
                         self.session.conf.set(name, value)
 
     def rows(self, given: pa.Table) -> DataFrame:
-        """Rows of the caller's, sent to Spark as Arrow. Raises Unsupported for a type that Spark does not have."""
-        schema = ", ".join(f"{identifier(f.name, 'spark')} {_type(f)}" for f in given.schema)
+        """Rows of the caller's, sent to Spark as Arrow, by the `spark_name`s of their columns.
+
+        Raises Unsupported for a type that Spark does not have.
+        """
+        from pyspark.sql.types import StructField, StructType
+
+        given = given.rename_columns([*map(spark_name, given.column_names)])
+        schema = StructType([StructField(f.name, _type(f)) for f in given.schema])
         sent = [(bytearray(_serialised(batch)),) for batch in given.to_batches(_BATCH_ROWS)]
         with translated():
             packed = self.session.createDataFrame(sent, "batch binary")
@@ -149,7 +178,7 @@ def as_spark(frame: object) -> DataFrame | None:
     return frame if is_spark(frame) else None
 
 
-def _type(field: pa.Field) -> str:
+def _type(field: pa.Field) -> DataType:
     kind = spark_type(field.type)
     if kind is None:
         raise Unsupported(

@@ -7,58 +7,31 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headrace.errors import Unsupported
+from headrace.engine.spark_columns import fitted
+from headrace.engine.spark_type import read_type, spark_type
+from headrace.errors import CorruptTable, Unsupported
 from headrace.formats.base import Snapshot
+from headrace.formats.folder.parquet import ParquetSnapshot
+from headrace.formats.footers import FooterSnapshot
 from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.definition import GroupDefinition
-from headrace.model.expression_sql import identifier, text
+from headrace.storage.failure import failure
 from headrace.storage.folder import Folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _MOST_PARTITIONS = 1_000
+_OPTIONS = {
+    # As they stand in the files, whoever wrote these.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
 _SCHEMES = {"s3": "s3a"}
 """Names that Hadoop has for what has another name here."""
-_TYPES = {
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.bool_(): "BOOLEAN",
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-}
-
-
-def spark_type(kind: pa.DataType) -> str | None:
-    """The type of Spark's that holds all values of a type; None if there is none.
-
-    Naive times are UTC, and become instants.
-    """
-    if kind in _TYPES:
-        return _TYPES[kind]
-    if pa.types.is_timestamp(kind):
-        return None if kind.unit == "ns" else "TIMESTAMP"
-    if pa.types.is_decimal128(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})" if kind.scale >= 0 else None
-    if pa.types.is_list(kind):
-        value = spark_type(kind.value_type)
-        return value and f"ARRAY<{value}>"
-    if pa.types.is_map(kind):
-        key, value = spark_type(kind.key_type), spark_type(kind.item_type)
-        return f"MAP<{key}, {value}>" if key and value else None
-    if pa.types.is_struct(kind):
-        fields = [(identifier(f.name, "spark"), spark_type(f.type)) for f in kind]
-        return (
-            f"STRUCT<{', '.join(f'{n}: {t}' for n, t in fields)}>"
-            if fields and all(t for _, t in fields)
-            else None
-        )
-    return None
 
 
 def table_of(
@@ -85,7 +58,7 @@ def table_of(
         found = (
             session.read.format("delta").option("versionAsOf", snapshot.version).load(_address(folder.uri))
         )
-        return _fitted(found, definition, snapshot.schema, {})
+        return fitted(found, definition, snapshot.schema, {})
     return _of_files(session, definition, snapshot, files)
 
 
@@ -94,59 +67,56 @@ def _of_files(
 ) -> DataFrame:
     """Of Parquet files, which are listed: by what Spark would make of the folder, old files would be there, too."""
     if files.num_rows == 0:
-        return _fitted(session.range(0), definition, snapshot.schema, {})
-    groups: dict[tuple[object, ...], list[str]] = {}
-    for i, path in enumerate(files["path"].to_pylist()):
+        return fitted(session.range(0), definition, snapshot.schema, {})
+    groups: dict[tuple[pa.Schema, tuple[object, ...]], list[str]] = {}
+    paths = files["path"].to_pylist()
+    for i, (path, schema) in enumerate(zip(paths, _schemas(snapshot, paths), strict=True)):
+        if isinstance(snapshot, ParquetSnapshot) and path in snapshot.finer:
+            raise Unsupported(
+                f"{definition.ref}: {path} has times in nanoseconds, which Spark does not have",
+                hint="take engine='duckdb', or write the file anew with microseconds",
+            )
         values = tuple(files[f"partition.{c}"][i].as_py() for c in snapshot.partition_by)
-        groups.setdefault(values, []).append(_address(path))
+        groups.setdefault((schema, values), []).append(_literal_path(_address(path)))
     if len(groups) > _MOST_PARTITIONS:
         raise Unsupported(
-            f"{definition.ref} has files of {len(groups)} partitions, and Spark is given {_MOST_PARTITIONS} at most",
+            f"{definition.ref} has files of {len(groups)} partitions or types, and Spark is given at most"
+            f" {_MOST_PARTITIONS}",
             hint="filter it by a partition column, or take engine='duckdb'",
         )
     parts = []
-    for values, paths in groups.items():
-        found = session.read.option("mergeSchema", "true").parquet(*map(_literal_path, paths))
+    for (schema, values), alike in groups.items():
+        found = session.read.options(**_OPTIONS).schema(_read_as(schema, snapshot.schema)).parquet(*alike)
         told = dict(zip(snapshot.partition_by, values, strict=True))
-        parts.append(_fitted(found, definition, snapshot.schema, told))
+        parts.append(fitted(found, definition, snapshot.schema, told))
     whole, *others = parts
     for other in others:
         whole = whole.unionAll(other)
     return whole
 
 
-def _fitted(
-    found: DataFrame, definition: GroupDefinition, schema: pa.Schema, told: dict[str, object]
-) -> DataFrame:
-    """The columns in the types of the schema. What the table does not have is null."""
-    held = {field.name: field.dataType.typeName() for field in found.schema.fields}
-    columns = []
-    for field in schema:
-        name = identifier(field.name, "spark")
-        kind = spark_type(field.type)
-        if kind is None:
-            raise Unsupported(
-                f"{definition.ref}: column {field.name!r} is {field.type}, which Spark does not have",
-                hint="take engine='duckdb'",
-            )
-        if field.name in told:
-            value = told[field.name]
-            given = "NULL" if value is None else text(str(value), "spark")
-            columns.append(f"CAST({given} AS {kind}) AS {name}")
-        elif field.name not in held:
-            columns.append(f"CAST(NULL AS {kind}) AS {name}")
-        elif held[field.name] == "timestamp_ntz":
-            columns.append(f"{instant_sql(name)} AS {name}")
-        else:
-            columns.append(f"CAST({name} AS {kind}) AS {name}")
-    return found.selectExpr(*columns)
+def _schemas(snapshot: Snapshot, paths: list[str]) -> list[pa.Schema]:
+    assert isinstance(snapshot, FooterSnapshot)
+    assert snapshot.footers is not None
+    try:
+        return snapshot.footers.schemas(paths)
+    except FileNotFoundError as error:
+        raise CorruptTable(f"a file of a table cannot be read: {error}") from None
+    except OSError as error:
+        raise failure(str(error.filename), error.strerror or error, error.errno) from error
 
 
-def instant_sql(name: str) -> str:
-    """A time of no zone, which is UTC: of no session's zone, that a cast would take."""
-    days = f"CAST(unix_date(CAST({name} AS DATE)) AS BIGINT) * 86400000000"
-    clock = f"CAST((hour({name}) * 3600 + minute({name}) * 60) AS BIGINT) * 1000000"
-    return f"timestamp_micros({days} + {clock} + CAST(extract(SECOND FROM {name}) * 1000000 AS BIGINT))"
+def _read_as(file: pa.Schema, table: pa.Schema) -> StructType:
+    """The columns of a file in its own types. What Spark would find these to be hangs on settings."""
+    from pyspark.sql import types
+
+    fields = []
+    for field in table:
+        if field.name in file.names and not pa.types.is_null(file.field(field.name).type):
+            kind, held = spark_type(field.type), spark_type(file.field(field.name).type)
+            if kind is not None and held is not None:
+                fields.append(types.StructField(field.name, read_type(kind, held)))
+    return types.StructType(fields)
 
 
 def _address(path: str) -> str:

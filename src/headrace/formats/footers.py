@@ -14,12 +14,15 @@ import pyarrow.parquet as pq
 from headrace.errors import HeadraceError
 from headrace.formats.base import Snapshot
 from headrace.formats.duckdb_type import duckdb_type
+from headrace.formats.folder.kind import reading
+from headrace.formats.normal_schema import normal_schema
 from headrace.formats.pruning import may_hold
 from headrace.model.expression import Condition, columns_of
 from headrace.storage.files import Files
 
 _AT_ONCE = 16
 _MOST_KEPT = 1 << 20
+_MOST_SCHEMAS = 1 << 14
 
 
 _RANGED = frozenset(
@@ -40,17 +43,46 @@ _UNKNOWN = _Range()
 class Footers:
     """What the footers of one table's files tell of columns. A file never changes, so each is read once a column."""
 
-    def __init__(self, files: Files, known: Mapping[tuple[str, str], _Range] | None = None) -> None:
+    def __init__(
+        self,
+        files: Files,
+        known: Mapping[tuple[str, str], _Range] | None = None,
+        schemas: Mapping[str, pa.Schema] | None = None,
+    ) -> None:
         self._files = files
         self._known = dict(known or {})
+        self._schemas = dict(schemas or {})
         self._lock = threading.Lock()
 
     def without(self, paths: Container[str]) -> Footers:
         """What is known of the other files. A read that has begun may still learn of these, and keeps it to itself."""
         with self._lock:
             return Footers(
-                self._files, {key: told for key, told in self._known.items() if key[0] not in paths}
+                self._files,
+                {key: told for key, told in self._known.items() if key[0] not in paths},
+                {path: schema for path, schema in self._schemas.items() if path not in paths},
             )
+
+    def schemas(self, paths: Sequence[str]) -> list[pa.Schema]:
+        """The columns of files, as a table would have them.
+
+        Raises:
+            CorruptTable: one is no Parquet file. FileNotFoundError; OSError: one cannot be read.
+        """
+        with self._lock:
+            known = {path: self._schemas[path] for path in paths if path in self._schemas}
+        missing = [path for path in paths if path not in known]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            known |= dict(zip(missing, threads.map(self._schema, missing), strict=True))
+        with self._lock:
+            if len(self._schemas) + len(missing) > _MOST_SCHEMAS:
+                self._schemas.clear()
+            self._schemas |= known
+        return [known[path] for path in paths]
+
+    def _schema(self, path: str) -> pa.Schema:
+        with reading(path), self._files.open(path) as file:
+            return normal_schema(pq.read_schema(file).remove_metadata())
 
     def told(self, files: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
         """`files` with `min.X`, `max.X` and `null_count.X` of these columns; null where a footer does not tell."""

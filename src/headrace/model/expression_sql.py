@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable
 from typing import Literal
 
 from headrace.errors import InvalidArgument
+from headrace.model.duration import to_micros
 from headrace.model.expression import (
     And,
     Compare,
@@ -23,15 +25,26 @@ from headrace.model.expression import (
 
 Dialect = Literal["duckdb", "datafusion", "spark"]
 
-# In a text of Spark's a backslash may have a meaning, which hangs on a setting.
+# In a text of Spark's a backslash may have a meaning, and so may a dollar: both hang on settings.
 _NO_LETTER = "\uffff"
-_PLAIN_IN_SPARK = re.compile(r"[^'\\\0-\x1f]*")
+_PLAIN_IN_SPARK = re.compile(r"[^'\\$\0-\x1f]*")
+_EPOCH = dt.date(1970, 1, 1)
+_NO_PLAIN_NAME = re.compile("[^a-z0-9]")
 
 
 def identifier(name: str, dialect: Dialect = "duckdb") -> str:
     if dialect == "spark":
-        return "`" + name.replace("`", "``") + "`"
+        return f"`{spark_name(name)}`"
     return '"' + name.replace('"', '""') + '"'
+
+
+def spark_name(name: str) -> str:
+    """The name that a column has within statements of Spark's: small letters, digits and `_`, another for each name.
+
+    Whether names are equal that differ by case, and what in a quoted one is replaced, or is a pattern, hangs on
+    settings of the session.
+    """
+    return _NO_PLAIN_NAME.sub(lambda found: "__" if found[0] == "_" else f"_{ord(found[0]):x}_", name)
 
 
 def literal(value: Value, dialect: Dialect = "duckdb") -> str:
@@ -40,12 +53,18 @@ def literal(value: Value, dialect: Dialect = "duckdb") -> str:
             return text(value.text, dialect)
         case "bytes":
             return f"unhex('{value.text}')" if dialect == "duckdb" else f"X'{value.text}'"
+        case "date" if dialect == "spark":
+            return (
+                f"date_from_unix_date({dt.date.fromisoformat(value.text).toordinal() - _EPOCH.toordinal()})"
+            )
         case "date":
             return f"DATE '{value.text}'"
         case "timestamp" if dialect == "duckdb":
             return f"TIMESTAMPTZ '{value.text}'"
         case "timestamp" if dialect == "spark":
-            return f"TIMESTAMP '{value.text}'"
+            # Which type TIMESTAMP is, and of which zone, hangs on settings.
+            time = dt.datetime.fromisoformat(value.text)
+            return f"timestamp_micros({to_micros(time if time.tzinfo else time.replace(tzinfo=dt.UTC))})"
         case "timestamp":
             return f"arrow_cast('{value.text}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
         case "float":

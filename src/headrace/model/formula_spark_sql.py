@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from headrace.errors import Unsupported
-from headrace.model.expression import Ref
+from headrace.model.expression import Ref, to_value
 from headrace.model.expression_sql import isnull_sql, like_sql, literal
 from headrace.model.formula import (
     Call,
@@ -30,7 +31,7 @@ _TARGETS = {
     "text": "STRING",
     "boolean": "BOOLEAN",
     "date": "DATE",
-    "timestamp": "TIMESTAMP",
+    "timestamp": "TIMESTAMP_LTZ",
 }
 _RESULTS = {
     pa.int64(): "BIGINT",
@@ -38,9 +39,9 @@ _RESULTS = {
     pa.string(): "STRING",
     pa.bool_(): "BOOLEAN",
     pa.date32(): "DATE",
-    TIMESTAMP: "TIMESTAMP",
+    TIMESTAMP: "TIMESTAMP_LTZ",
 }
-_READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "STRING", "timestamp": "TIMESTAMP"}
+_READ_AS = {"integer": "BIGINT", "double": "DOUBLE", "text": "STRING", "timestamp": "TIMESTAMP_LTZ"}
 _GUARDS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
 _PARTS = {name: name for name in ("year", "month", "day", "hour", "minute", "second", "dayofyear")}
 _NAN = "CAST('NaN' AS DOUBLE)"
@@ -146,14 +147,14 @@ def spark_formula_sql(
             value = f"CAST({given[0]} AS DOUBLE)"
             return f"CASE WHEN {value} {_GUARDS[function]} THEN {function}({value}) END"
         if function in _PARTS:
-            return f"CAST({function}(CAST({given[0]} AS TIMESTAMP)) AS BIGINT)"
+            return f"CAST({function}(CAST({given[0]} AS TIMESTAMP_LTZ)) AS BIGINT)"
         match function:
             case "isodow":
-                return f"CAST(weekday(CAST({given[0]} AS TIMESTAMP)) + 1 AS BIGINT)"
+                return f"CAST(weekday(CAST({given[0]} AS TIMESTAMP_LTZ)) + 1 AS BIGINT)"
             case "date_trunc":
-                return f"date_trunc({given[0]}, CAST({given[1]} AS TIMESTAMP))"
+                return f"date_trunc({given[0]}, CAST({given[1]} AS TIMESTAMP_LTZ))"
             case "epoch":
-                return f"(CAST(unix_micros(CAST({given[0]} AS TIMESTAMP)) AS DOUBLE) / 1000000D)"
+                return f"(CAST(unix_micros(CAST({given[0]} AS TIMESTAMP_LTZ)) AS DOUBLE) / 1000000D)"
             case "round":
                 return rounded(given)
             case "floor" | "ceil":
@@ -247,10 +248,11 @@ def _only(value: str, form: str) -> str:
 
 def _in_calendar(value: str, target: str, tried: bool) -> str:
     """A time of the years 1 to 9999, which are all that files and other engines have; else null, or an error."""
-    last = "9999-12-31" if target == "DATE" else "9999-12-31 23:59:59.999999"
+    ends = [dt.date.min, dt.date.max] if target == "DATE" else [dt.datetime.min, dt.datetime.max]
+    first, last = (literal(to_value(end), "spark") for end in ends)
     failing = f"CAST(concat('not in the years 1 to 9999: ', CAST(_p.p0 AS STRING)) AS {target})"
     rest = "" if tried else f" WHEN _p.p0 IS NOT NULL THEN {failing}"
-    test = f"_p.p0 BETWEEN {target} '0001-01-01' AND {target} '{last}'"
+    test = f"_p.p0 BETWEEN {first} AND {last}"
     return _once({"p0": value}, f"CASE WHEN {test} THEN _p.p0{rest} END")
 
 

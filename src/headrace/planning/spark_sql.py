@@ -31,7 +31,8 @@ def render_spark(plan: Plan, facts: Facts) -> Program:
 
 
 def render_frame(plan: Plan, facts: Facts, refusals: dict[int, str]) -> str:
-    """A query whose rows and columns are those of the result, and which fails where a row found several at once.
+    """A query whose rows and columns are those of the result, which have no names, and which fails where a row found
+    several at once.
 
     The relation of the spine has the columns `c_…` that are looked at, and here all `g_…` that are shown.
 
@@ -72,17 +73,15 @@ class _Renderer(Rendering):
         orderable = [bool(self.plan.spine)] * bool(self.plan.spine) + [*map(is_orderable, kinds)]
         columns += [self.ambiguity(i) for i in self.ambiguous]
         orderable += [True] * len(self.ambiguous)
-        names = [f"c{i}" for i in range(len(columns))]
-        query = self._rows(columns, names, orderable, self.where(), "c0" if self.plan.spine else None)
+        query = self._rows(columns, orderable, self.where(), "c0" if self.plan.spine else None)
         return Program((), query, tuple(outputs), self.ambiguous)
 
     def whole(self) -> Program:
         self._join_all()
         columns = [*self._outputs(), *(self.ambiguity(i) for i in self.ambiguous)]
         orderable = [is_orderable(o.type) for o in self.plan.outputs] + [True] * len(self.ambiguous)
-        names = [f"c{i}" for i in range(len(columns))]
         order = "n" if self.plan.spine and not self.plan.ordered else None
-        query = self._rows(columns, names, orderable, self.where(), order)
+        query = self._rows(columns, orderable, self.where(), order)
         return Program((), query, tuple(range(len(self.plan.outputs))), self.ambiguous)
 
     def _outputs(self) -> list[str]:
@@ -100,19 +99,16 @@ class _Renderer(Rendering):
     def query(self, refusals: dict[int, str]) -> str:
         self._join_all()
         columns = self._outputs()
-        names = [_name(o.name) for o in self.plan.outputs]
         where = self.where()
         for side, said in refusals.items():
             if side in self.ambiguous:
                 # After all others, in one expression: Spark may take the tests of a filter in any order.
                 test = f"assert_true(NOT {self.ambiguity(side)}, {text(said, 'spark')}) IS NULL"
                 where = [f"if({' AND '.join(where) or 'true'}, {test}, false)"]
-        return self._rows(columns, names, [is_orderable(o.type) for o in self.plan.outputs], where, None)
+        return self._rows(columns, [is_orderable(o.type) for o in self.plan.outputs], where, None)
 
-    def _rows(
-        self, columns: list[str], names: list[str], orderable: list[bool], where: list[str], order: str | None
-    ) -> str:
-        """The last select: what of the rows put together is kept, and how it is called."""
+    def _rows(self, columns: list[str], orderable: list[bool], where: list[str], order: str | None) -> str:
+        """The last select: what of the rows put together is kept, as `c0` and so on."""
         orders = [order] if order else []
         inner = [f"{c} AS c{i}" for i, c in enumerate(columns)]
         held = [f"c{i}" for i in range(len(columns))]
@@ -133,9 +129,7 @@ class _Renderer(Rendering):
         several = len(self.plan.parts) > 1
         if several:
             orders = ["part", *orders]
-        shown = [f"{c} AS {n}" if c != n else c for c, n in zip(held, names, strict=True)] + [
-            "part"
-        ] * several
+        shown = held + ["part"] * several
         query = f"SELECT {', '.join(shown)} FROM ({query})"
         if orders:
             query += f" ORDER BY {', '.join(f'{o} ASC NULLS LAST' for o in orders)}"

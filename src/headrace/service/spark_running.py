@@ -102,11 +102,13 @@ class SparkRunning:
         """
         facts, relations = self._start(whole=True)
         refusals = {lookup.side: self._refusal(lookup.side) for lookup in self._plan.lookups}
-        return self._spark.frame(
+        frame = self._spark.frame(
             lambda names: render_frame(self._plan, _named(facts, names), refusals),
             relations,
             computing=self._computing,
         )
+        # The number of a part stays as it is called.
+        return frame.toDF(*self.schema.names, *frame.columns[len(self.schema) :])
 
     def whole(self) -> tuple[DataFrame, tuple[int, ...]]:
         """All columns of the result, then a flag for each of some sides, true where a row found several of it, and
@@ -166,6 +168,7 @@ class SparkRunning:
 
     def _start(self, *, whole: bool) -> tuple[Facts, dict[int, DataFrame]]:
         plan, scale = self._plan, 1000 if needs_nanos(self._plan) else 1
+        self._spark.check()
         relations = {}
         for side, snapshot in self._planned.snapshots.items():
             definition = plan.resolved.sides[side].definition

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headrace.engine.spark_tables import instant_sql
+from headrace.engine.spark_columns import utc_sql
 from headrace.errors import Unsupported
 from headrace.model.duration import to_micros
-from headrace.model.expression_sql import identifier
+from headrace.model.expression_sql import identifier, spark_name
 from headrace.model.types import stored_type
 from headrace.planning.plan import Plan
 from headrace.planning.program import SPINE_ROW, SPINE_TIME, spine_columns
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 def spine_of(frame: DataFrame, plan: Plan) -> DataFrame:
     """Of a frame of Spark's, whose rows have numbers that rise with it."""
     assert plan.spine is not None
-    naive = {f.name for f in frame.schema.fields if f.dataType.typeName() == "timestamp_ntz"}
-
-    def value(name: str) -> str:
-        return instant_sql(identifier(name, "spark")) if name in naive else identifier(name, "spark")
-
+    given = frame.toDF(*map(spark_name, frame.columns))
+    values = {
+        f.name: utc_sql(identifier(f.name, "spark"), f.dataType)
+        if f.dataType.typeName() == "timestamp_ntz"
+        else identifier(f.name, "spark")
+        for f in frame.schema.fields
+    }
     time = plan.spine.time
     if time is None:
         assert plan.now is not None
@@ -34,11 +36,11 @@ def spine_of(frame: DataFrame, plan: Plan) -> DataFrame:
     elif pa.types.is_null(plan.spine.schema.field(time).type):
         at = "CAST(NULL AS BIGINT)"
     else:
-        at = spark_micros(value(time), plan.spine.schema.field(time).type)
-    columns = [f"monotonically_increasing_id() AS {SPINE_ROW}", f"{at} AS {SPINE_TIME}"]
-    columns += [f"{value(c)} AS {identifier('c_' + c, 'spark')}" for c in spine_columns(plan)]
-    columns += [f"{value(c)} AS {identifier('g_' + c, 'spark')}" for c in frame.columns]
-    return frame.selectExpr(*columns)
+        at = spark_micros(values[time], plan.spine.schema.field(time).type)
+    columns = {SPINE_ROW: "monotonically_increasing_id()", SPINE_TIME: at}
+    columns |= {"c_" + c: values[c] for c in spine_columns(plan)}
+    columns |= {"g_" + c: values[c] for c in frame.columns}
+    return given.selectExpr(*(f"{value} AS {identifier(name, 'spark')}" for name, value in columns.items()))
 
 
 def plain_spine(columns: pa.Table, given: pa.Table | None) -> pa.Table:
