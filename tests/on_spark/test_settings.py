@@ -35,6 +35,8 @@ COMMON = {
     "spark.sql.orderByOrdinal": "false",
 }
 SETTINGS = {
+    # Alone, for others may hide what it does.
+    "zone": {"spark.sql.session.timeZone": "America/New_York"},
     "west": COMMON
     | {
         "spark.sql.session.timeZone": "America/New_York",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 import shutil
 import zipfile
 from collections import Counter
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -126,3 +128,75 @@ def test_delta_tables_of_others(lake, name, tmp_path):
     )
     assert ours.schema == theirs.schema
     assert Counter(map(repr, ours.to_pylist())) == Counter(map(repr, theirs.to_pylist()))
+
+
+def test_decimals_of_which_the_log_of_delta_tells_floats(lake):
+    """By these its reader would pass over the files of the greatest and the least."""
+    kinds = {"wide": pa.decimal128(38), "fine": pa.decimal128(19, 2), "short": pa.decimal128(15, 14)}
+    values = {
+        "wide": [-(Decimal(10) ** 37), Decimal(10) ** 37],
+        "fine": [Decimal("-12345678901234567.89"), Decimal("99999999999999999.99")],
+        "short": [Decimal("-9.99999999999999"), Decimal("0.10000000000001")],
+    }
+    group = lake.create_feature_group(fresh("decimals"), primary_key=["id"])
+    group.insert(pa.table({"id": [1, 2], **{n: pa.array(values[n], kind) for n, kind in kinds.items()}}))
+    for name, (least, most) in values.items():
+        for test in (group[name] <= least, group[name] >= most, group[name].isin([least, most])):
+            found = group.select("id").filter(test)
+            same(found.read(engine="spark"), found.read(engine="duckdb"))
+            assert found.read(engine="spark").to_arrow().num_rows >= 1
+
+
+def test_floats_of_32_bits_and_numbers_that_these_are_not(lake):
+    group = lake.create_feature_group(fresh("floats"), primary_key=["id"])
+    values = pa.array([0.1, -0.0, math.nan, 16777216.0, math.inf, None], pa.float32())
+    group.insert(pa.table({"id": range(6), "f": values}))
+    for given in (Decimal("0.1"), 0.1, 0, 16777217, 16777217.0, 10**30, 10**60, Decimal("1e-60")):
+        for test in (
+            group["f"] == given,
+            group["f"] < given,
+            ~(group["f"] >= given),
+            group["f"].isin([given, 7]),
+        ):
+            found = group.select("id").filter(test)
+            same(found.read(engine="spark"), found.read(engine="duckdb"))
+
+
+def test_folders_whose_files_are_of_several_types(lake, tmp_path):
+    ones = {
+        "n": (pa.array([1], pa.int32()), pa.array([1 << 40])),
+        "f": (pa.array([0.1], pa.float32()), pa.array([0.1])),
+        "d": (
+            pa.array([Decimal("0.1")], pa.decimal128(4, 1)),
+            pa.array([Decimal("0.12")], pa.decimal128(12, 2)),
+        ),
+        "none": (pa.nulls(1), pa.array(["x"])),
+        "s": (pa.array([{"a": 1, "b": "x"}]), pa.array([{"a": 1, "b": "x"}])),
+    }
+    for i in range(2):
+        columns = {name: values[i] for name, values in ones.items()} | ({"own": ["y"]} if i else {})
+        pq.write_table(pa.table({"id": [i], **columns}), tmp_path / f"{i}.parquet")
+    group = lake.register_feature_group(fresh("raw"), str(tmp_path), format="parquet", primary_key=["id"])
+    query = rows_of(lake, [0, 1, 2], pa.int64()).select("row").join(group, on="id", prefix="x_")
+    ours, theirs = (query.read(engine=name).to_arrow().sort_by("row") for name in ("spark", "duckdb"))
+    assert ours.equals(theirs)
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "said"),
+    [
+        (pa.array([1], pa.timestamp("ns")), None, "nanoseconds"),
+        (pa.array([1.5], pa.float16()), None, "16 bits"),
+        (pa.array(["2024-01-01 10:00:00"]), pa.timestamp("us"), "in files string"),
+        (pa.array([300]), pa.int8(), "in files bigint"),
+    ],
+)
+def test_types_of_files_that_spark_reads_otherwise(lake, tmp_path, values, given, said):
+    pq.write_table(pa.table({"id": [1], "v": values}), tmp_path / "a.parquet")
+    group = lake.register_feature_group(
+        fresh("raw"), str(tmp_path), format="parquet", primary_key=["id"],
+        schema=None if given is None else pa.schema({"v": given}),
+    )  # fmt: skip
+    query = rows_of(lake, [1], pa.int64()).select("row").join(group, on="id", prefix="x_")
+    with pytest.raises(hr.Unsupported, match=said):
+        query.read(engine="spark").to_arrow()

@@ -58,6 +58,7 @@ SERVER = """
 def test_a_view_by_its_address_and_by_a_session(tmp_path: Path) -> None:
     program = """
     import json, datetime as dt
+    import pyarrow as pa, pyarrow.parquet as pq
     from pyspark.sql import SparkSession
     import headrace as hr
 
@@ -99,6 +100,21 @@ def test_a_view_by_its_address_and_by_a_session(tmp_path: Path) -> None:
         session = SparkSession.builder.remote(address).create()
         with hr.connect(f"{folder}/lake", spark=session) as fs:
             view = fs.get_feature_view("view")
+            # What has no formulas needs none of them: times are those of UTC, in files, their folders and filters.
+            late, texts = dt.datetime(2024, 1, 1, 12), ["${env:HOME}", "a\\\\n"]
+            nested = {"id": [1, 2], "times": [[late], []], "in": [{"At": late}, None], "text": texts}
+            pathlib.Path(folder, "raw", "seen=2024-01-01 11%3A30%3A00").mkdir(parents=True)
+            pq.write_table(pa.table(nested), f"{folder}/raw/seen=2024-01-01 11%3A30%3A00/a.parquet")
+            raw = fs.register_feature_group(
+                "raw", f"{folder}/raw", format="parquet", primary_key=["id"], event_time="seen",
+                schema=pa.schema({"seen": pa.timestamp("us")}),
+            )
+            rows = fs.get_feature_group("rows")
+            query = rows.select("id", "at").filter(rows["at"] >= at(11)).join(raw, on="id", prefix="x_")
+            query = query.filter(~query["x_text"].isin(["", "${env:USER}", texts[1] + " "]))
+            told["plain"] = found(query.read(engine="spark")) == found(query.read(engine="duckdb"))
+            told["found"] = [row["x_text"] == texts[1] for row in found(query.read(engine="spark"))]
+            told["shown"] = query.read(engine="spark").to_spark().count()
             told["other settings"] = errors(lambda: view.training_data(engine="spark").to_arrow())
             session.conf.set("spark.sql.ansi.enabled", "true")
             session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -110,6 +126,9 @@ def test_a_view_by_its_address_and_by_a_session(tmp_path: Path) -> None:
     assert run("4.1", SERVER + program, tmp_path) == {
         "rows": 4,
         "inserted": 2,
+        "plain": True,
+        "found": [True],
+        "shown": 1,
         "other settings": "UNSUPPORTED",
         "same": True,
         "goes on": 3,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _DAYS = "CAST(unix_date({}) AS BIGINT) * 86400000000"
+_FLOAT_DIGITS = 15
 
 
 def fitted(
@@ -50,6 +51,13 @@ def fitted(
             columns.append(f"NULL AS {name}")
         elif isinstance(kind, types.TimestampType) and isinstance(held[field.name], types.DateType):
             columns.append(f"timestamp_micros({_DAYS.format(name)}) AS {name}")
+        elif (
+            isinstance(kind, types.DecimalType)
+            and kind.precision > _FLOAT_DIGITS
+            and kind == held[field.name]
+        ):
+            # Delta's logs have the least and the greatest as floats, by which its reader would leave files out.
+            columns.append(f"-(-{name}) AS {name}")
         elif is_read_as(kind, held[field.name]):
             columns.append(f"{utc_sql(name, held[field.name])} AS {name}")
         else:

@@ -13,6 +13,7 @@ from headrace.errors import CorruptTable, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.folder.parquet import ParquetSnapshot
 from headrace.formats.footers import FooterSnapshot
+from headrace.formats.normal_schema import normal_schema
 from headrace.formats.streamed import StreamedSnapshot
 from headrace.model.definition import GroupDefinition
 from headrace.storage.failure import failure
@@ -76,8 +77,13 @@ def _of_files(
                 f"{definition.ref}: {path} has times in nanoseconds, which Spark does not have",
                 hint="take engine='duckdb', or write the file anew with microseconds",
             )
+        if any(_has_half(field.type) for field in schema):
+            raise Unsupported(
+                f"{definition.ref}: {path} has floats of 16 bits, which Spark does not have",
+                hint="take engine='duckdb', or write the file anew with floats of 32 bits",
+            )
         values = tuple(files[f"partition.{c}"][i].as_py() for c in snapshot.partition_by)
-        groups.setdefault((schema, values), []).append(_literal_path(_address(path)))
+        groups.setdefault((normal_schema(schema), values), []).append(_literal_path(_address(path)))
     if len(groups) > _MOST_PARTITIONS:
         raise Unsupported(
             f"{definition.ref} has files of {len(groups)} partitions or types, and Spark is given at most"
@@ -93,6 +99,10 @@ def _of_files(
     for other in others:
         whole = whole.unionAll(other)
     return whole
+
+
+def _has_half(kind: pa.DataType) -> bool:
+    return pa.types.is_float16(kind) or any(_has_half(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _schemas(snapshot: Snapshot, paths: list[str]) -> list[pa.Schema]:

@@ -15,7 +15,6 @@ from headrace.errors import HeadraceError
 from headrace.formats.base import Snapshot
 from headrace.formats.duckdb_type import duckdb_type
 from headrace.formats.folder.kind import reading
-from headrace.formats.normal_schema import normal_schema
 from headrace.formats.pruning import may_hold
 from headrace.model.expression import Condition, columns_of
 from headrace.storage.files import Files
@@ -64,7 +63,7 @@ class Footers:
             )
 
     def schemas(self, paths: Sequence[str]) -> list[pa.Schema]:
-        """The columns of files, as a table would have them.
+        """The columns of files, in the types that Arrow has for theirs.
 
         Raises:
             CorruptTable: one is no Parquet file. FileNotFoundError; OSError: one cannot be read.
@@ -82,7 +81,8 @@ class Footers:
 
     def _schema(self, path: str) -> pa.Schema:
         with reading(path), self._files.open(path) as file:
-            return normal_schema(pq.read_schema(file).remove_metadata())
+            found: pa.Schema = pq.read_schema(file).remove_metadata()
+            return found
 
     def told(self, files: pa.Table, fields: Sequence[pa.Field]) -> pa.Table:
         """`files` with `min.X`, `max.X` and `null_count.X` of these columns; null where a footer does not tell."""

@@ -86,14 +86,14 @@ def _compare(op: Operator, ref: Ref, column: pa.DataType, value: Value, negated:
     if _kind(column) == "date" and value.type == "timestamp":
         return _of_day(op, ref, value)
     if pa.types.is_floating(column):
-        return _without_nan(Compare(op, ref, _short(value, column)), [ref], negated)
+        return _without_nan(Compare(op, ref, _float(value, column)), [ref], negated)
     return Compare(op, ref, value)
 
 
 def _is_in(ref: Ref, column: pa.DataType, values: list[Value], negated: bool) -> Condition:
     numbers = [v for v in values if (v.type, v.text) != ("float", "nan")]
     if pa.types.is_floating(column):
-        found = IsIn(ref, tuple(_short(v, column) for v in numbers))
+        found = IsIn(ref, tuple(_float(v, column) for v in numbers))
         return _without_nan(found, [ref], negated)
     if _kind(column) == "date":
         fitted = [_of_day("=", ref, v) if v.type == "timestamp" else Compare("=", ref, v) for v in values]
@@ -161,17 +161,16 @@ def _of_day(op: Operator, ref: Ref, value: Value) -> Compare:
     return Compare("<=" if op in ("<", "<=") else ">", ref, day)
 
 
-def _short(value: Value, column: pa.DataType) -> Value:
-    """A number of more digits than a database takes, as a float; and one that is compared with floats of 32 bits, as
-    that which it is among these: some databases make doubles of both.
+def _float(value: Value, column: pa.DataType) -> Value:
+    """A number as the float that it is compared as: of 32 bits, where those of the column are, unless it was a float.
+
+    Databases take few digits for a number, and some make doubles of both.
     """
     if value.type == "float":
         return value
-    if len(value.text) > _MOST_DIGITS:
-        return Value("float", repr(float(decimal.Decimal(value.text))))
-    return (
-        Value("float", repr(float(np.float32(value.text)))) if decoded_type(column).bit_width == 32 else value
-    )
+    if decoded_type(column).bit_width == 32 and len(value.text) <= _MOST_DIGITS:
+        return Value("float", repr(float(np.float32(value.text))))
+    return Value("float", repr(float(decimal.Decimal(value.text))))
 
 
 def _kind(column: pa.DataType) -> str | None:
