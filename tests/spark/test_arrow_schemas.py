@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from spark.spark import Spark, SparkError, files
 from spark.test_arrow_formats import write_ipc
@@ -116,3 +117,48 @@ def test_a_file_that_is_replaced_is_an_error(spark: Spark, tmp_path: Path) -> No
     with pytest.raises(SparkError, match=f"{path} cannot be read: it was changed after Spark had listed it"):
         spark.read("SELECT * FROM t")
     assert len(read(spark, path)) == 100
+
+
+class TestNamesOfFields:
+    """Where `spark.sql.caseSensitive` is not set, case does not count, in structs as elsewhere."""
+
+    SCHEMA = "s STRUCT<A: BIGINT, B: ARRAY<STRUCT<C: STRING>>>, m MAP<STRING, STRUCT<D: BIGINT>>"
+
+    def table(self) -> pa.Table:
+        deep = [{"a": i, "b": [{"c": str(i)}, {"c": None}]} for i in range(100)]
+        pairs = [[("k", {"d": i})] for i in range(100)]
+        kind = pa.map_(pa.string(), pa.struct([("d", pa.int64())]))
+        return pa.table({"S": pa.array(deep), "m": pa.array(pairs, kind)})
+
+    def test_case_does_not_count(self, spark: Spark, tmp_path: Path) -> None:
+        whole = self.table()
+        pq.write_table(whole, tmp_path / "t.parquet", row_group_size=10)
+        orc.write_table(whole, tmp_path / "t.orc")
+        write_ipc(tmp_path / "t.arrow", whole, 10)
+        query = "SELECT s.A AS a, s.B.C AS c, m['k'].D AS d FROM t WHERE s.a = 55"
+        for path in sorted(tmp_path.iterdir()):
+            views = {"t": files(path, schema=self.SCHEMA)}
+            found = spark.read(query, views=views).to_pylist()
+            assert found == [{"a": 55, "c": ["55", None], "d": 55}], path
+        views = {"t": files(tmp_path / "t.parquet", schema=self.SCHEMA)}
+        assert spark.scan(query, views=views)["counts"]["rowGroupsRead"] == 1
+
+    def test_case_counts_where_spark_is_told_so(self, spark: Spark, tmp_path: Path) -> None:
+        pq.write_table(pa.table({"s": pa.array([{"a": 1, "A": 2}])}), tmp_path / "t.parquet")
+        query = "SELECT s.A AS found FROM t"
+        views = {"t": files(tmp_path / "t.parquet", schema="s STRUCT<A: BIGINT>")}
+        with pytest.raises(SparkError, match=f"several columns of {tmp_path}/t.parquet could be 's.A'"):
+            spark.read(query, views=views)
+        spark.run("SET spark.sql.caseSensitive=true")
+        try:
+            assert spark.read(query, views=views).to_pylist() == [{"found": 2}]
+            views["t"]["schema"] = "s STRUCT<B: BIGINT, a: BIGINT>"
+            assert spark.read("SELECT s.B, s.a FROM t", views=views).to_pylist() == [{"B": None, "a": 1}]
+        finally:
+            spark.run("RESET spark.sql.caseSensitive")
+
+    def test_fields_are_merged_whatever_their_case(self, spark: Spark, tmp_path: Path) -> None:
+        write(tmp_path / "1.parquet", s=pa.array([{"a": 1}], pa.struct([("a", pa.int32())])))
+        write(tmp_path / "2.parquet", s=pa.array([{"A": 2**40, "b": "x"}]))
+        found = read(spark, tmp_path, "SELECT s.* FROM t ORDER BY a", mergeSchema=True)
+        assert found == [{"a": 1, "b": None}, {"a": 2**40, "b": "x"}]

@@ -16,12 +16,19 @@ use crate::widen::widened;
 
 /// Where each column that was asked for is found in the file.
 pub struct Columns {
-    path: String,
+    names: Names,
     asked: SchemaRef,
     /// By column that was asked for: its place in the file, or none where the file has no such column.
     places: Vec<Option<usize>>,
     /// The columns of the file that are read, each once, in the file's order.
     roots: Vec<usize>,
+}
+
+/// The names in a file.
+struct Names {
+    path: String,
+    /// Whether those that differ in case alone are different names.
+    case_sensitive: bool,
 }
 
 impl Columns {
@@ -34,18 +41,17 @@ impl Columns {
 
     /// As [`Columns::find`], where there is no part of a file.
     pub fn among(found: &Schema, asked: SchemaRef, path: &str, case_sensitive: bool) -> Result<Self> {
+        let names = Names {
+            path: path.into(),
+            case_sensitive,
+        };
         let places = asked
             .fields()
             .iter()
             .map(|field| {
-                let place = find(found.fields(), field.name(), path, case_sensitive)?;
+                let place = names.find(found.fields(), field.name(), field.name())?;
                 if let Some(place) = place {
-                    check(
-                        found.field(place).data_type(),
-                        field.data_type(),
-                        field.name(),
-                        path,
-                    )?;
+                    names.check(found.field(place).data_type(), field.data_type(), field.name())?;
                 }
                 Ok(place)
             })
@@ -54,7 +60,7 @@ impl Columns {
         roots.sort_unstable();
         roots.dedup();
         Ok(Columns {
-            path: path.into(),
+            names,
             asked,
             places,
             roots,
@@ -76,14 +82,18 @@ impl Columns {
         self.places[self.asked.index_of(name).ok()?]
     }
 
-    /// What the file has for a column that was asked for, or a field in it; none if it is not there.
-    pub fn found<'a>(&self, path: &[String], file: &'a Schema) -> Option<&'a Field> {
-        let root = file.field(self.place(path.first()?)?);
-        match (&path[1..], root.data_type()) {
-            ([], _) => Some(root),
-            (deeper, DataType::Struct(fields)) => within(fields, deeper),
-            _ => None,
+    /// What the file has for a column that was asked for, or a field in it, from the column on down to the field itself;
+    /// none if it is not there.
+    pub fn found<'a>(&self, path: &[String], file: &'a Schema) -> Option<Vec<&'a Field>> {
+        let (first, deeper) = path.split_first()?;
+        let mut found = vec![file.field(self.place(first)?)];
+        for name in deeper {
+            let DataType::Struct(fields) = found[found.len() - 1].data_type() else {
+                return None;
+            };
+            found.push(&fields[self.names.find(fields, name, name).ok()??]);
         }
+        Some(found)
     }
 
     /// A batch of [`Columns::roots`], as what was asked for.
@@ -97,13 +107,13 @@ impl Columns {
                 None => Ok(new_null_array(field.data_type(), batch.num_rows())),
                 Some(place) => {
                     let column = batch.column(self.roots.partition_point(|root| root < place));
-                    array(column, field.data_type(), field.name(), &self.path)
+                    self.names.array(column, field.data_type(), field.name())
                 }
             })
             .collect::<Result<Vec<_>>>()?;
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.asked.clone(), columns, &rows)
-            .map_err(|why| Error::corrupt(&self.path, why))
+            .map_err(|why| Error::corrupt(&self.names.path, why))
     }
 }
 
@@ -117,128 +127,146 @@ fn within<'a>(fields: &'a Fields, path: &[String]) -> Option<&'a Field> {
     }
 }
 
-/// The field of this name; else, if case does not count, the one field that differs in case alone.
-fn find(fields: &Fields, name: &str, path: &str, case_sensitive: bool) -> Result<Option<usize>> {
-    let exact = fields.iter().position(|field| field.name() == name);
-    if exact.is_some() || case_sensitive {
-        return Ok(exact);
-    }
-    let lower = name.to_lowercase();
-    let alike: Vec<_> = (0..fields.len())
-        .filter(|place| fields[*place].name().to_lowercase() == lower)
-        .collect();
-    match alike[..] {
-        [] => Ok(None),
-        [place] => Ok(Some(place)),
-        _ => Err(Error::Unsupported(format!(
-            "several columns of {path} could be '{name}': their names differ in case alone"
-        ))),
-    }
-}
-
-/// # Errors
-/// Unsupported: a value of the file could be lost.
-fn check(found: &DataType, asked: &DataType, name: &str, path: &str) -> Result<()> {
-    use DataType::*;
-    let fits = match (found, asked) {
-        (Null, _) => true,
-        (Dictionary(_, from), _) => return check(from, asked, name, path),
-        (List(from) | LargeList(from) | FixedSizeList(from, _), List(to)) => {
-            return check(from.data_type(), to.data_type(), &format!("{name}.element"), path);
+impl Names {
+    /// The place of the field of this name; errors name it as shown.
+    ///
+    /// # Errors
+    /// Unsupported: where case does not count, the names of several fields are it.
+    fn find(&self, fields: &Fields, name: &str, shown: &str) -> Result<Option<usize>> {
+        if self.case_sensitive {
+            return Ok(fields.iter().position(|field| field.name() == name));
         }
-        (Map(from, _), Map(to, _)) => return check(from.data_type(), to.data_type(), name, path),
-        (Struct(from), Struct(to)) => {
-            return to.iter().try_for_each(|field| match from.find(field.name()) {
-                Some((_, found)) => check(
-                    found.data_type(),
-                    field.data_type(),
-                    &format!("{name}.{}", field.name()),
+        let lower = name.to_lowercase();
+        let alike = |place: &usize| {
+            let found = fields[*place].name();
+            found == name || found.to_lowercase() == lower
+        };
+        let mut places = (0..fields.len()).filter(alike);
+        match (places.next(), places.next()) {
+            (_, Some(_)) => Err(Error::Unsupported(format!(
+                "several columns of {} could be '{shown}': their names differ in case alone",
+                self.path
+            ))),
+            (place, None) => Ok(place),
+        }
+    }
+
+    /// # Errors
+    /// Unsupported: a value of the file could be lost, or several fields of a struct could be meant.
+    fn check(&self, found: &DataType, asked: &DataType, name: &str) -> Result<()> {
+        use DataType::*;
+        let fits = match (found, asked) {
+            (Null, _) => true,
+            (Dictionary(_, from), _) => return self.check(from, asked, name),
+            (List(from) | LargeList(from) | FixedSizeList(from, _), List(to)) => {
+                return self.check(from.data_type(), to.data_type(), &format!("{name}.element"));
+            }
+            (Map(from, _), Map(to, _)) => match (from.data_type(), to.data_type()) {
+                // By place: what a file calls its keys and values is its own affair.
+                (Struct(from), Struct(to)) => {
+                    return from.iter().zip(to).try_for_each(|(found, asked)| {
+                        let name = format!("{name}.{}", asked.name());
+                        self.check(found.data_type(), asked.data_type(), &name)
+                    });
+                }
+                _ => false,
+            },
+            (Struct(from), Struct(to)) => {
+                return to.iter().try_for_each(|field| {
+                    let name = format!("{name}.{}", field.name());
+                    match self.find(from, field.name(), &name)? {
+                        Some(place) => self.check(from[place].data_type(), field.data_type(), &name),
+                        None => Ok(()),
+                    }
+                });
+            }
+            (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
+            (UInt8, Int16 | Int32 | Int64) | (UInt16, Int32 | Int64) | (UInt32, Int64) => true,
+            (UInt64, Decimal128(precision, scale)) => *precision as i16 - *scale as i16 >= 20,
+            (Int8 | Int16 | Int32, Float64) | (Float16, Float32 | Float64) | (Float32, Float64) => true,
+            (LargeUtf8 | Utf8View, Utf8) | (FixedSizeBinary(_) | LargeBinary | BinaryView, Binary) => true,
+            (Date64, Date32) | (Duration(_), Duration(TimeUnit::Microsecond)) => true,
+            (Timestamp(_, from), Timestamp(TimeUnit::Microsecond, to)) => from.is_some() == to.is_some(),
+            (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s), Decimal128(precision, scale)) => {
+                scale >= s && *precision as i16 - *scale as i16 >= *p as i16 - *s as i16
+            }
+            _ => found == asked,
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!(
+            "the column '{name}' of {} is of the type {found}, and cannot be read as {asked}",
+            self.path
+        )))
+    }
+
+    /// An array of the type that was asked for; [`Names::check`] has let it pass.
+    fn array(&self, found: &ArrayRef, asked: &DataType, name: &str) -> Result<ArrayRef> {
+        if found.data_type() == asked {
+            return Ok(found.clone());
+        }
+        let path = &self.path;
+        let corrupt = |why| Error::corrupt(path, format!("the column '{name}': {why}"));
+        Ok(match (found.data_type(), asked) {
+            (DataType::Struct(from), DataType::Struct(to)) => {
+                let whole = found.as_struct();
+                let children = to
+                    .iter()
+                    .map(|field| match self.find(from, field.name(), name)? {
+                        Some(place) => self.array(whole.column(place), field.data_type(), field.name()),
+                        None => Ok(new_null_array(field.data_type(), whole.len())),
+                    })
+                    .collect::<Result<Vec<_>>>()?;
+                let made = StructArray::try_new_with_length(
+                    to.clone(),
+                    children,
+                    whole.nulls().cloned(),
+                    whole.len(),
+                );
+                Arc::new(made.map_err(corrupt)?)
+            }
+            (DataType::Null, _) => new_null_array(asked, found.len()),
+            (DataType::Dictionary(..), _) => {
+                let coded = found.as_any_dictionary();
+                let flat = take(coded.values(), coded.keys(), None).map_err(corrupt)?;
+                self.array(&flat, asked, name)?
+            }
+            (_, DataType::List(to)) => {
+                let (offsets, items) = lists(found).ok_or_else(|| too_long(name, path))?;
+                let items = self.array(&items, to.data_type(), name)?;
+                let made = ListArray::try_new(to.clone(), offsets, items, found.nulls().cloned());
+                Arc::new(made.map_err(corrupt)?)
+            }
+            (_, DataType::Utf8 | DataType::Binary) => texts(found).ok_or_else(|| too_long(name, path))?,
+            (DataType::Map(..), DataType::Map(to, sorted)) => {
+                let whole = found.as_map();
+                let DataType::Struct(pair) = to.data_type() else {
+                    unreachable!("the entries of a map are structs")
+                };
+                let entries = whole.entries().columns().iter().zip(pair);
+                let entries = entries
+                    .map(|(column, field)| self.array(column, field.data_type(), name))
+                    .collect::<Result<_>>()?;
+                let entries = StructArray::try_new(pair.clone(), entries, None).map_err(corrupt)?;
+                let made = MapArray::try_new(
+                    to.clone(),
+                    whole.offsets().clone(),
+                    entries,
+                    whole.nulls().cloned(),
+                    *sorted,
+                );
+                Arc::new(made.map_err(corrupt)?)
+            }
+            _ => widened(found, asked).ok_or_else(|| {
+                let found = found.data_type();
+                Error::corrupt(
                     path,
-                ),
-                None => Ok(()),
-            });
-        }
-        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
-        (UInt8, Int16 | Int32 | Int64) | (UInt16, Int32 | Int64) | (UInt32, Int64) => true,
-        (UInt64, Decimal128(precision, scale)) => *precision as i16 - *scale as i16 >= 20,
-        (Int8 | Int16 | Int32, Float64) | (Float16, Float32 | Float64) | (Float32, Float64) => true,
-        (LargeUtf8 | Utf8View, Utf8) | (FixedSizeBinary(_) | LargeBinary | BinaryView, Binary) => true,
-        (Date64, Date32) | (Duration(_), Duration(TimeUnit::Microsecond)) => true,
-        (Timestamp(_, from), Timestamp(TimeUnit::Microsecond, to)) => from.is_some() == to.is_some(),
-        (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s), Decimal128(precision, scale)) => {
-            scale >= s && *precision as i16 - *scale as i16 >= *p as i16 - *s as i16
-        }
-        _ => found == asked,
-    };
-    if fits {
-        return Ok(());
+                    format!("the column '{name}' holds a {found} beyond what {asked} holds"),
+                )
+            })?,
+        })
     }
-    Err(Error::Unsupported(format!(
-        "the column '{name}' of {path} is of the type {found}, and cannot be read as {asked}"
-    )))
-}
-
-/// An array of the type that was asked for; [`check`] has let it pass.
-fn array(found: &ArrayRef, asked: &DataType, name: &str, path: &str) -> Result<ArrayRef> {
-    if found.data_type() == asked {
-        return Ok(found.clone());
-    }
-    let corrupt = |why| Error::corrupt(path, format!("the column '{name}': {why}"));
-    Ok(match (found.data_type(), asked) {
-        (DataType::Struct(from), DataType::Struct(to)) => {
-            let whole = found.as_struct();
-            let children = to
-                .iter()
-                .map(|field| match from.find(field.name()) {
-                    Some((place, _)) => array(whole.column(place), field.data_type(), field.name(), path),
-                    None => Ok(new_null_array(field.data_type(), whole.len())),
-                })
-                .collect::<Result<Vec<_>>>()?;
-            let made =
-                StructArray::try_new_with_length(to.clone(), children, whole.nulls().cloned(), whole.len());
-            Arc::new(made.map_err(corrupt)?)
-        }
-        (DataType::Null, _) => new_null_array(asked, found.len()),
-        (DataType::Dictionary(..), _) => {
-            let coded = found.as_any_dictionary();
-            let flat = take(coded.values(), coded.keys(), None).map_err(corrupt)?;
-            array(&flat, asked, name, path)?
-        }
-        (_, DataType::List(to)) => {
-            let (offsets, items) = lists(found).ok_or_else(|| too_long(name, path))?;
-            let items = array(&items, to.data_type(), name, path)?;
-            let made = ListArray::try_new(to.clone(), offsets, items, found.nulls().cloned());
-            Arc::new(made.map_err(corrupt)?)
-        }
-        (_, DataType::Utf8 | DataType::Binary) => texts(found).ok_or_else(|| too_long(name, path))?,
-        (DataType::Map(..), DataType::Map(to, sorted)) => {
-            let whole = found.as_map();
-            let DataType::Struct(pair) = to.data_type() else {
-                unreachable!("the entries of a map are structs")
-            };
-            // By place: what a file calls its keys and values is its own affair.
-            let entries = whole.entries().columns().iter().zip(pair);
-            let entries = entries
-                .map(|(column, field)| array(column, field.data_type(), name, path))
-                .collect::<Result<_>>()?;
-            let entries = StructArray::try_new(pair.clone(), entries, None).map_err(corrupt)?;
-            let made = MapArray::try_new(
-                to.clone(),
-                whole.offsets().clone(),
-                entries,
-                whole.nulls().cloned(),
-                *sorted,
-            );
-            Arc::new(made.map_err(corrupt)?)
-        }
-        _ => widened(found, asked).ok_or_else(|| {
-            let found = found.data_type();
-            Error::corrupt(
-                path,
-                format!("the column '{name}' holds a {found} beyond what {asked} holds"),
-            )
-        })?,
-    })
 }
 
 fn too_long(name: &str, path: &str) -> Error {
@@ -252,8 +280,10 @@ mod tests {
     use super::*;
     use arrow_array::types::{Decimal128Type, Int64Type, TimestampMicrosecondType};
     use arrow_array::{Int32Array, StringArray, TimestampNanosecondArray, UInt64Array};
+    use arrow_buffer::OffsetBuffer;
     use std::io;
 
+    use crate::calendar::Parquet;
     use crate::input::{Input, Source};
     use crate::read::{DataFile, Format};
 
@@ -273,7 +303,7 @@ mod tests {
         };
         Part {
             file,
-            format: Format::Parquet,
+            format: Format::Parquet(Parquet::default()),
             start: 0,
             length: u64::MAX,
             schema,
@@ -282,6 +312,7 @@ mod tests {
             batch_bytes: usize::MAX,
             limit: None,
             filters: Vec::new(),
+            calendars: None,
         }
     }
 
@@ -339,6 +370,63 @@ mod tests {
     fn names_are_found_in_whatever_case() {
         let found = conformed("A", Arc::new(StringArray::from(vec!["x"])), DataType::Utf8).unwrap();
         assert_eq!(found.as_string::<i32>().value(0), "x");
+    }
+
+    fn one(name: &str, column: ArrayRef) -> ArrayRef {
+        let field = Arc::new(Field::new(name, column.data_type().clone(), true));
+        Arc::new(StructArray::from(vec![(field, column)]))
+    }
+
+    fn list(items: ArrayRef) -> ArrayRef {
+        let field = Arc::new(Field::new("element", items.data_type().clone(), true));
+        let offsets = OffsetBuffer::from_lengths([items.len()]);
+        Arc::new(ListArray::new(field, offsets, items, None))
+    }
+
+    #[test]
+    fn names_of_fields_are_found_in_whatever_case_within_whatever() {
+        let column = |outer: &str, inner: &str| {
+            one(
+                outer,
+                list(one(inner, Arc::new(Int32Array::from(vec![Some(1), None])))),
+            )
+        };
+        let asked = column("Outer", "inner");
+        let found = conformed("a", column("OUTER", "Inner"), asked.data_type().clone()).unwrap();
+        assert_eq!(&found, &asked);
+        let wider = one(
+            "outer",
+            list(one("INNER", Arc::new(StringArray::from(vec!["x"])))),
+        );
+        let told = conformed("a", wider, asked.data_type().clone()).unwrap_err();
+        assert!(told.to_string().contains("'a.Outer.element.inner'"), "{told}");
+
+        let file = Schema::new(vec![Field::new(
+            "a",
+            column("OUTER", "Inner").data_type().clone(),
+            true,
+        )]);
+        let part = part(vec![Field::new("a", asked.data_type().clone(), true)], true);
+        let batch = RecordBatch::try_new(Arc::new(file.clone()), vec![column("OUTER", "Inner")]).unwrap();
+        let found = Columns::find(&file, &part).unwrap().conform(batch).unwrap();
+        assert_eq!(found.column(0).as_struct().column(0).null_count(), 1);
+    }
+
+    #[test]
+    fn two_fields_that_could_be_meant_are_refused() {
+        let twice = |one: &str, other: &str| {
+            let fields = [one, other].map(|name| Field::new(name, DataType::Int32, true));
+            DataType::Struct(fields.to_vec().into())
+        };
+        let file = Schema::new(vec![Field::new("s", twice("b", "B"), true)]);
+        let asked = one("b", Arc::new(Int32Array::from(vec![1])));
+        let asked = vec![Field::new("s", asked.data_type().clone(), true)];
+        let told = Columns::find(&file, &part(asked.clone(), false)).err().unwrap();
+        assert!(
+            told.to_string().contains("several columns of f could be 's.b'"),
+            "{told}"
+        );
+        assert!(Columns::find(&file, &part(asked, true)).is_ok());
     }
 
     #[test]

@@ -9,11 +9,14 @@ use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::{Block, Message, MessageHeader, MetadataVersion, root_as_footer, root_as_message};
+use arrow_ipc::{
+    Block, CompressionType, Message, MessageHeader, MetadataVersion, root_as_footer, root_as_message,
+};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use crate::conform::Columns;
 use crate::error::{Error, Result};
+use crate::packed::{self, Bytes};
 use crate::read::{Batches, DataFile, Part};
 
 const MAGIC: &[u8] = b"ARROW1";
@@ -185,7 +188,28 @@ impl Reader {
             let read = self.file.input.read_exact_at(into, start + head + range.start);
             read.map_err(|why| Error::io(&self.file.path, &why))?;
         }
-        Ok(buffer.into())
+        let damaged = damaged(&message, &buffer[head as usize..]);
+        match damaged.or_else(|| self.miscounted(&message)) {
+            Some(what) => Err(self.file.corrupt(what)),
+            None => Ok(buffer.into()),
+        }
+    }
+
+    /// What is wrong with the rows that a batch says it has: of all its columns they are as many.
+    fn miscounted(&self, message: &Message) -> Option<&'static str> {
+        let batch = message.header_as_record_batch()?;
+        let nodes = batch.nodes()?;
+        let mut place = 0;
+        for field in self.schema.fields() {
+            let Some(count) = node_count(field.data_type()) else {
+                break;
+            };
+            if place >= nodes.len() || nodes.get(place).length() != batch.length() {
+                return Some("its columns have other numbers of rows than the batch that they are of");
+            }
+            place += count;
+        }
+        (batch.length() < 0).then_some("it has a batch of less than no rows")
     }
 
     /// Where a block begins, and how long its metadata and its body are.
@@ -261,6 +285,59 @@ fn buffer_count(kind: &DataType, views: &mut impl Iterator<Item = i64>) -> Optio
         Union(..) | RunEndEncoded(..) => return None,
         _ => 2,
     })
+}
+
+/// How many nodes a column takes in a record batch: one for each type in it; none of types that are newer than this reader.
+fn node_count(kind: &DataType) -> Option<usize> {
+    use DataType::*;
+    Some(match kind {
+        List(item)
+        | LargeList(item)
+        | Map(item, _)
+        | FixedSizeList(item, _)
+        | ListView(item)
+        | LargeListView(item) => 1 + node_count(item.data_type())?,
+        Struct(fields) => {
+            let mut counts = fields.iter().map(|field| node_count(field.data_type()));
+            counts.try_fold(1, |sum, count| Some(sum + count?))?
+        }
+        Union(..) | RunEndEncoded(..) => return None,
+        _ => 1,
+    })
+}
+
+/// What is wrong with the lengths in a message, for which memory would be asked. What has not been read is zeros.
+fn damaged(message: &Message, body: &[u8]) -> Option<&'static str> {
+    let dictionary = message.header_as_dictionary_batch().and_then(|of| of.data());
+    let batch = message.header_as_record_batch().or(dictionary)?;
+    let codec = batch.compression()?.codec();
+    for buffer in batch.buffers()? {
+        let mut bytes = Bytes(body);
+        let found = u64::try_from(buffer.offset())
+            .ok()
+            .zip(u64::try_from(buffer.length()).ok());
+        let found = found.and_then(|(offset, length)| {
+            bytes.take(offset)?;
+            bytes.take(length)
+        });
+        let Some(found) = found else {
+            return Some("a column reaches beyond its batch");
+        };
+        let mut bytes = Bytes(found);
+        let Some(length) = bytes.number(8).map(|length| length as i64) else {
+            continue; // empty, or an error of the decoder's
+        };
+        let packed = bytes.0;
+        let most = match codec {
+            _ if length <= 0 => continue, // nothing, or as it is
+            CompressionType::ZSTD => packed::zstd(packed),
+            _ => Some(packed.len() as u64 * packed::LZ4),
+        };
+        if most.is_none_or(|most| length as u64 > most) {
+            return Some("the compressed bytes of a column cannot become as many as they say");
+        }
+    }
+    None
 }
 
 fn has_dictionary(kind: &DataType) -> bool {

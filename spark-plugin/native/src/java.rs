@@ -10,6 +10,7 @@ use jni::{Env, EnvUnowned};
 use std::any::Any;
 
 use crate::error::Error;
+use crate::java_calendars::JavaCalendars;
 use crate::java_source::JavaSource;
 use crate::memory::{self, Counted};
 use crate::read::{self, Batches, Groups, told};
@@ -134,7 +135,8 @@ pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
 ) -> jlong {
     env.with_env(|env| -> Result<jlong, Failure> {
         let asked: PartRequest = request::parse(&asked.try_to_string(env)?)?;
-        let (batches, groups) = read::read(asked.open(JavaSource::of(env, &file)?)?)?;
+        let (batches, groups) =
+            read::read(asked.open(JavaSource::of(env, &file)?, JavaCalendars::new(env)?)?)?;
         Ok(Box::into_raw(Box::new(Reader {
             batches,
             groups,

@@ -4,6 +4,7 @@
 //! batches of just the types that Spark asked for; [`flight`] has rows of Headrace's service come so, too; [`java`] is
 //! the thin shell that the JVM calls.
 
+mod calendar;
 mod conform;
 mod csv;
 mod error;
@@ -12,10 +13,16 @@ mod flight;
 mod input;
 mod ipc_file;
 mod java;
+mod java_calendars;
 mod java_source;
 mod memory;
 mod orc_file;
+mod orc_lengths;
 mod orc_schema;
+mod orc_tail;
+mod packed;
+mod parquet_bytes;
+mod parquet_chunks;
 mod parquet_file;
 mod parquet_groups;
 mod parquet_leaf;
@@ -29,6 +36,7 @@ mod widen;
 mod windows;
 mod zones;
 
+pub use calendar::{Calendars, Mode, Parquet};
 pub use error::{Error, Result};
 pub use filter::{Comparison, Filter};
 pub use input::{Input, Source};

@@ -1,30 +1,29 @@
 //! ORC: the stripes of one part of a file, decoded by `orc-rust`.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Empty};
 use std::iter;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use bytes::Bytes;
 use orc_rust::array_decoder::NaiveStripeDecoder;
-use orc_rust::compression::Decompressor;
 use orc_rust::projection::ProjectionMask;
-use orc_rust::proto::StripeFooter;
+use orc_rust::proto::{StripeFooter, Type};
 use orc_rust::reader::ChunkReader;
-use orc_rust::reader::metadata::{FileMetadata, read_metadata};
+use orc_rust::reader::metadata::FileMetadata;
 use orc_rust::schema::{ArrowSchemaOptions, RootDataType, TimestampPrecision};
 use orc_rust::stripe::{Stripe, StripeMetadata};
-use parquet::file::reader::ChunkReader as _;
 use prost::Message;
 use serde::Deserialize;
 
 use crate::conform::Columns;
 use crate::error::{Error, Result};
-use crate::input::{At, Input};
+use crate::input::Input;
+use crate::orc_lengths::Lengths;
 use crate::orc_schema;
+use crate::orc_tail::{Packing, Tail, unpacked};
 use crate::read::{Batches, DataFile, Part};
 use crate::zones::Clock;
 
@@ -38,14 +37,16 @@ pub struct Orc {
 
 /// The columns of a file, as Spark takes them.
 pub fn schema(file: &DataFile) -> Result<Schema> {
-    let metadata = metadata(file)?;
-    orc_schema::schema(&orc_schema::footer(file, &metadata)?, &file.path)
+    orc_schema::schema(&Tail::read(file)?.footer, &file.path)
 }
 
 /// The rows of the stripes that begin in the part.
 pub fn read(part: &Part, orc: &Orc) -> Result<Batches> {
-    let metadata = metadata(&part.file)?;
-    let footer = orc_schema::footer(&part.file, &metadata)?;
+    let Tail {
+        footer,
+        metadata,
+        packing,
+    } = Tail::read(&part.file)?;
     let schema = orc_schema::schema(&footer, &part.file.path)?;
     let columns = Columns::find(&schema, part)?;
     let end = part.start.saturating_add(part.length);
@@ -66,6 +67,8 @@ pub fn read(part: &Part, orc: &Orc) -> Result<Batches> {
         projected: metadata.root_data_type().project(&mask),
         schema: Arc::new(schema),
         metadata,
+        types: footer.types,
+        packing,
         clock,
         batch_rows: part.batch_rows,
     });
@@ -79,6 +82,8 @@ pub fn read(part: &Part, orc: &Orc) -> Result<Batches> {
 struct Reader {
     file: DataFile,
     metadata: FileMetadata,
+    types: Vec<Type>,
+    packing: Packing,
     /// The columns that are read, as ORC knows them, and as Spark takes them.
     projected: RootDataType,
     schema: SchemaRef,
@@ -91,18 +96,15 @@ impl Reader {
         if self.schema.fields().is_empty() {
             return Ok(self.counted(stripe.number_of_rows() as usize));
         }
-        // A plan is of use alone: what is wrong with the stripe's footer is told by who reads it next.
-        let input = self
-            .file
-            .input
-            .planned(|| vec![self.streams(stripe).unwrap_or_default()]);
+        let corrupt = |why| Error::corrupt(&self.file.path, why);
+        let streams = self.streams(stripe)?;
         let options = ArrowSchemaOptions::new().with_timestamp_precision(TimestampPrecision::Microsecond);
         let kinds = self
             .projected
             .create_arrow_schema_with_options(&HashMap::new(), options);
-        let decoder = Stripe::new(&mut Chunks(input), &self.metadata, &self.projected, stripe)
+        let decoder = Stripe::new(&mut Held(streams), &self.metadata, &self.projected, stripe)
             .and_then(|stripe| NaiveStripeDecoder::new(stripe, Arc::new(kinds), self.batch_rows))
-            .map_err(|why| Error::corrupt(&self.file.path, why))?;
+            .map_err(corrupt)?;
         Ok(Box::new(decoder.map(move |batch| {
             let batch = batch.map_err(|why| Error::corrupt(&self.file.path, why))?;
             self.taken(batch)
@@ -131,48 +133,80 @@ impl Reader {
         RecordBatch::try_new(self.schema.clone(), columns).map_err(|why| corrupt(why.to_string()))
     }
 
-    /// Where the bytes of the columns lie that are read.
-    fn streams(&self, stripe: &StripeMetadata) -> Option<Vec<Range<u64>>> {
-        let packed = self
+    /// The footer of a stripe, and the streams of the columns that are read, by where they lie.
+    ///
+    /// # Errors
+    /// Corrupt: among others, lengths for which there cannot be as many values.
+    fn streams(&self, stripe: &StripeMetadata) -> Result<HashMap<(u64, u64), Bytes>> {
+        let corrupt = |why: &str| Error::corrupt(&self.file.path, why);
+        let read = |input: &Input, start: u64, length: u64| {
+            let bytes = input.bytes(start, length);
+            let bytes = bytes.map_err(|why| Error::io(&self.file.path, &why))?;
+            let most = self.packing.check(&bytes).map_err(corrupt)?;
+            Ok((bytes, most))
+        };
+        let start = [stripe.index_length(), stripe.data_length()];
+        let start = start
+            .iter()
+            .try_fold(stripe.offset(), |sum, length| sum.checked_add(*length));
+        let start = start.ok_or_else(|| corrupt("a stripe reaches beyond it"))?;
+        let (packed, _) = read(&self.file.input, start, stripe.footer_length())?;
+        let mut held = HashMap::from([((start, stripe.footer_length()), packed.clone())]);
+        let footer = unpacked(packed, self.metadata.compression());
+        let footer = footer.and_then(|bytes| StripeFooter::decode(bytes.as_slice()).ok());
+        let footer = footer.ok_or_else(|| corrupt("the footer of a stripe is damaged"))?;
+
+        let mut end = Some(stripe.offset());
+        let mut places = Vec::new();
+        for stream in &footer.streams {
+            let start = end.ok_or_else(|| corrupt("a stripe reaches beyond it"))?;
+            end = start.checked_add(stream.length());
+            if self.projected.contains_column_index(stream.column() as usize) {
+                places.push((stream, start));
+            }
+        }
+        let ranges = || {
+            places
+                .iter()
+                .map(|(stream, start)| *start..start.saturating_add(stream.length()))
+        };
+        let input = self
             .file
             .input
-            .bytes(stripe.footer_offset(), stripe.footer_length())
-            .ok()?;
-        let mut bytes = Vec::new();
-        let mut unpacked = Decompressor::new(packed, self.metadata.compression(), Vec::new());
-        unpacked.read_to_end(&mut bytes).ok()?;
-        let mut start = stripe.offset();
-        let mut ranges = Vec::new();
-        for stream in StripeFooter::decode(bytes.as_slice()).ok()?.streams {
-            let end = start.checked_add(stream.length())?;
-            if self.projected.contains_column_index(stream.column() as usize) && end > start {
-                ranges.push(start..end);
-            }
-            start = end;
+            .planned(|| vec![ranges().filter(|range| !range.is_empty()).collect()]);
+        let mut lengths = Lengths::new(&self.types, &footer);
+        for (stream, start) in &places {
+            let (bytes, most) = read(&input, *start, stream.length())?;
+            lengths.add(stream, most, || {
+                unpacked(bytes.clone(), self.metadata.compression())
+            });
+            held.insert((*start, stream.length()), bytes);
         }
-        Some(ranges)
+        let columns = self.projected.children().iter().zip(self.schema.fields());
+        for (column, field) in columns {
+            let checked = lengths.check(column.data_type().column_index());
+            checked.map_err(|why| corrupt(&format!("the column '{}': {why}", field.name())))?;
+        }
+        Ok(held)
     }
 }
 
-fn metadata(file: &DataFile) -> Result<FileMetadata> {
-    read_metadata(&mut Chunks(file.input.clone())).map_err(|why| Error::corrupt(&file.path, why))
-}
+/// Parts of a file that `orc-rust` asks for, by where they lie.
+struct Held(HashMap<(u64, u64), Bytes>);
 
-/// A file as `orc-rust` reads it.
-struct Chunks(Input);
-
-impl ChunkReader for Chunks {
-    type T = BufReader<At>;
+impl ChunkReader for Held {
+    type T = Empty;
 
     fn len(&self) -> u64 {
-        self.0.length()
+        0
     }
 
-    fn get_read(&self, start: u64) -> io::Result<Self::T> {
-        self.0.get_read(start).map_err(io::Error::other)
+    fn get_read(&self, _: u64) -> io::Result<Self::T> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn get_bytes(&self, start: u64, length: u64) -> io::Result<Bytes> {
-        self.0.bytes(start, length)
+        let held = self.0.get(&(start, length)).cloned();
+        held.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }

@@ -1,41 +1,16 @@
 //! What an ORC file says of its columns, in Arrow's types and as Spark takes them.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
-use orc_rust::compression::Decompressor;
 use orc_rust::proto::r#type::Kind;
-use orc_rust::proto::{CalendarKind, Footer, PostScript, Type};
-use orc_rust::reader::metadata::FileMetadata;
-use prost::Message;
+use orc_rust::proto::{CalendarKind, Footer, Type};
 
 use crate::error::{Error, Result};
-use crate::read::DataFile;
 use crate::schema::ZONE;
 
 /// Under this name Spark keeps its own type with a type of ORC, where ORC has no such type.
 const SPARK_TYPE: &str = "spark.sql.catalyst.type";
-
-/// The footer, which `orc-rust` reads as well, and gives a part of.
-pub fn footer(file: &DataFile, metadata: &FileMetadata) -> Result<Footer> {
-    let damaged = || Error::corrupt(&file.path, "its footer is damaged");
-    let length = file.input.length();
-    let read = |start: Option<u64>, length: u64| {
-        let bytes = file.input.bytes(start.ok_or_else(damaged)?, length);
-        bytes.map_err(|why| Error::io(&file.path, &why))
-    };
-    let last = length.checked_sub(1);
-    let postscript = u64::from(read(last, 1)?[0]);
-    let start = last.and_then(|last| last.checked_sub(postscript));
-    let postscript = PostScript::decode(read(start, postscript)?).map_err(|_| damaged())?;
-    let start = start.and_then(|start| start.checked_sub(postscript.footer_length()));
-    let packed = read(start, postscript.footer_length())?;
-    let mut bytes = Vec::new();
-    let unpacked = Decompressor::new(packed, metadata.compression(), Vec::new()).read_to_end(&mut bytes);
-    unpacked.map_err(|_| damaged())?;
-    Footer::decode(bytes.as_slice()).map_err(|_| damaged())
-}
 
 /// Whether days before October 1582 are counted as we do.
 pub fn is_proleptic(footer: &Footer) -> bool {
@@ -44,7 +19,7 @@ pub fn is_proleptic(footer: &Footer) -> bool {
 
 /// The columns, as Spark takes them: times of TIMESTAMP are moments; those of clocks are its own.
 pub fn schema(footer: &Footer, path: &str) -> Result<Schema> {
-    match kind(footer, 0, 0) {
+    match kind(footer, 0) {
         Some(DataType::Struct(fields)) => Ok(Schema::new(fields)),
         Some(other) => Err(Error::Unsupported(format!(
             "{path} holds {other}, and no columns"
@@ -53,9 +28,9 @@ pub fn schema(footer: &Footer, path: &str) -> Result<Schema> {
     }
 }
 
-fn kind(footer: &Footer, place: usize, depth: usize) -> Option<DataType> {
-    let found = footer.types.get(place).filter(|_| depth < 100)?;
-    let child = |i: usize| kind(footer, *found.subtypes.get(i)? as usize, depth + 1);
+fn kind(footer: &Footer, place: usize) -> Option<DataType> {
+    let found = footer.types.get(place)?;
+    let child = |i: usize| kind(footer, *found.subtypes.get(i)? as usize);
     let moment = DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into()));
     Some(match found.kind() {
         Kind::Boolean => DataType::Boolean,

@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowGroups, RowSelection, RowSelector,
 };
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
 use parquet::basic::Type as Physical;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use crate::calendar::{Calendar, Parquet};
 use crate::conform::Columns;
 use crate::error::{Error, Result};
 use crate::input::Input;
+use crate::parquet_bytes::Pages;
+use crate::parquet_chunks::Chunks;
 use crate::parquet_groups::Group;
 use crate::parquet_pages::select;
 use crate::read::{Batches, DataFile, Groups, Part};
@@ -26,14 +29,19 @@ pub fn schema(file: &DataFile) -> Result<Schema> {
 }
 
 /// The rows of the groups whose middle lies in the part: each group belongs to just one part, as with Spark's own reader.
-pub fn read(part: Part) -> Result<(Batches, Groups)> {
+pub fn read(part: &Part, parquet: &Parquet) -> Result<(Batches, Groups)> {
     let DataFile { path, input } = part.file.clone();
     let metadata = metadata(&path, &input)?;
-    let columns = Columns::find(metadata.schema(), &part)?;
+    let columns = Columns::find(metadata.schema(), part)?;
+    let calendar = Calendar::of(
+        metadata.metadata().file_metadata(),
+        parquet,
+        part.calendars.clone(),
+    );
     let within = groups(metadata.metadata(), part.start, part.length);
     let whole = within
         .iter()
-        .map(|group| Group::new(*group, &columns, &metadata, &input));
+        .map(|group| Group::new(*group, &columns, &metadata, &calendar, &input));
     let asked: Vec<_> = whole.filter(|group| group.could_match(&part.filters)).collect();
     let groups: Vec<_> = asked.iter().map(|group| group.index).collect();
     let counts = Groups {
@@ -49,19 +57,47 @@ pub fn read(part: Part) -> Result<(Batches, Groups)> {
         None => (metadata.clone(), None),
     };
     let input = input.planned(|| chunks(metadata.metadata(), &groups, &mask, selection.as_ref()));
-    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input, metadata)
-        .with_row_groups(groups)
-        .with_projection(mask)
-        .with_batch_size(rows.max(1));
-    if let Some(selection) = selection {
-        builder = builder.with_row_selection(selection);
-    }
-    if let Some(limit) = part.limit {
-        builder = builder.with_limit(limit);
-    }
-    let batches = builder.build().map_err(|why| Error::corrupt(&path, why))?;
-    let batches = batches.map(move |batch| columns.conform(batch.map_err(|why| Error::corrupt(&path, why))?));
+    let leaves = metadata.metadata().file_metadata().schema_descr_ptr();
+    let broken = |why| Error::corrupt(&path, why);
+    let levels =
+        parquet_to_arrow_field_levels(&leaves, mask, Some(metadata.schema().fields())).map_err(broken)?;
+    let chunks = Chunks {
+        pages: Arc::new(Pages::new(input, metadata.metadata(), &groups)),
+        metadata: metadata.metadata().clone(),
+        groups,
+    };
+    let selection = limited(selection, chunks.num_rows(), part.limit);
+    let rows = rows.clamp(1, chunks.num_rows().max(1));
+    let batches = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &chunks, rows, selection);
+    let batches = batches.map_err(broken)?;
+    let batches = batches.map(move |batch| {
+        let batch = batch.map_err(|why| Error::corrupt(&path, why))?;
+        columns.conform(calendar.counted(batch, columns.roots(), &leaves, &path)?)
+    });
     Ok((Box::new(batches), counts))
+}
+
+/// The rows that are selected, all if none are, up to so many.
+fn limited(selection: Option<RowSelection>, rows: usize, limit: Option<usize>) -> Option<RowSelection> {
+    let Some(mut left) = limit else {
+        return selection;
+    };
+    let all = || vec![RowSelector::select(rows)];
+    let parts: Vec<RowSelector> = selection.map_or_else(all, Into::into);
+    let within = parts.into_iter().map_while(|part| {
+        let taken = if part.skip {
+            part.row_count
+        } else {
+            part.row_count.min(left)
+        };
+        let over = left == 0;
+        left -= if part.skip { 0 } else { taken };
+        (!over).then_some(RowSelector {
+            row_count: taken,
+            ..part
+        })
+    });
+    Some(within.collect::<Vec<_>>().into())
 }
 
 /// The footer. What other Arrow libraries wrote of their types is ignored: the types are those of Parquet, as in Spark.

@@ -9,6 +9,7 @@ use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
+use crate::calendar::Calendar;
 use crate::conform::Columns;
 use crate::filter::{Facts, Filter, Known};
 use crate::input::Input;
@@ -20,6 +21,7 @@ pub struct Group<'a> {
     pub index: usize,
     pub columns: &'a Columns,
     pub metadata: &'a ArrowReaderMetadata,
+    pub calendar: &'a Calendar,
     input: &'a Input,
     /// By leaf.
     blooms: RefCell<HashMap<usize, Option<Sbbf>>>,
@@ -30,12 +32,14 @@ impl<'a> Group<'a> {
         index: usize,
         columns: &'a Columns,
         metadata: &'a ArrowReaderMetadata,
+        calendar: &'a Calendar,
         input: &'a Input,
     ) -> Self {
         Group {
             index,
             columns,
             metadata,
+            calendar,
             input,
             blooms: RefCell::default(),
         }
@@ -57,7 +61,7 @@ impl<'a> Group<'a> {
 
 impl Known for Group<'_> {
     fn facts(&self, column: &[String]) -> Option<Facts> {
-        let leaf = match Leaf::named(column, self.columns, self.metadata)? {
+        let leaf = match Leaf::named(column, self)? {
             Named::Nulls => return Some(Facts::NULLS),
             Named::Leaf(leaf) => leaf,
         };
@@ -83,7 +87,7 @@ impl Known for Group<'_> {
     }
 
     fn could_hold(&self, column: &[String], value: &Value) -> bool {
-        let Some(Named::Leaf(leaf)) = Leaf::named(column, self.columns, self.metadata) else {
+        let Some(Named::Leaf(leaf)) = Leaf::named(column, self) else {
             return true;
         };
         let Some(bytes) = leaf.written(value) else {
@@ -111,6 +115,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
     use parquet::schema::types::SchemaDescriptor;
 
+    use crate::calendar::Parquet;
     use crate::input::Source;
     use crate::read::{DataFile, Format, Part};
     use crate::schema::from_json;
@@ -150,7 +155,7 @@ mod tests {
                 path: "f".into(),
                 input: input.clone(),
             },
-            format: Format::Parquet,
+            format: Format::Parquet(Parquet::default()),
             start: 0,
             length: u64::MAX,
             schema: Arc::new(from_json(&asked.parse().unwrap()).unwrap()),
@@ -159,9 +164,11 @@ mod tests {
             batch_bytes: usize::MAX,
             limit: None,
             filters: vec![serde_json::from_str(filter).unwrap()],
+            calendars: None,
         };
         let columns = Columns::find(metadata.schema(), &part).unwrap();
-        Group::new(0, &columns, &metadata, &input).could_match(&part.filters)
+        let calendar = Calendar::of(metadata.metadata().file_metadata(), &Parquet::default(), None);
+        Group::new(0, &columns, &metadata, &calendar, &input).could_match(&part.filters)
     }
 
     const TYPED: ColumnOrder = ColumnOrder::TYPE_DEFINED_ORDER(SortOrder::UNSIGNED);

@@ -6,8 +6,9 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{ColumnOrder, Type as Physical};
 
-use crate::conform::Columns;
+use crate::calendar::Calendar;
 use crate::filter::Facts;
+use crate::parquet_groups::Group;
 use crate::value::Value;
 use crate::widen::widened;
 
@@ -24,30 +25,30 @@ pub struct Leaf<'a> {
     found: &'a Field,
     asked: &'a DataType,
     physical: Physical,
+    calendar: &'a Calendar,
 }
 
 impl<'a> Leaf<'a> {
     /// None where the column was not asked for, or is not one of plain values.
-    pub fn named(
-        column: &[String],
-        columns: &'a Columns,
-        metadata: &'a ArrowReaderMetadata,
-    ) -> Option<Named<'a>> {
+    pub fn named(column: &[String], group: &Group<'a>) -> Option<Named<'a>> {
+        let (columns, metadata) = (group.columns, group.metadata);
         let asked = columns.asked(column)?;
-        let Some(found) = columns.found(column, metadata.schema()) else {
+        let Some(trace) = columns.found(column, metadata.schema()) else {
             return Some(Named::Nulls);
         };
+        let names = || trace.iter().map(|field| field.name());
         let parquet = metadata.parquet_schema();
         let root = columns.place(&column[0])?;
         let index = (0..parquet.num_columns()).find(|leaf| {
-            let leaf = (parquet.get_column_root_idx(*leaf), parquet.column(*leaf));
-            leaf.0 == root && leaf.1.path().parts()[1..] == column[1..] && leaf.1.max_rep_level() == 0
+            let (place, leaf) = (parquet.get_column_root_idx(*leaf), parquet.column(*leaf));
+            place == root && leaf.path().parts().iter().eq(names()) && leaf.max_rep_level() == 0
         })?;
         Some(Named::Leaf(Leaf {
             index,
-            found,
+            found: *trace.last()?,
             asked,
             physical: parquet.column(index).physical_type(),
+            calendar: group.calendar,
         }))
     }
 
@@ -89,8 +90,13 @@ impl<'a> Leaf<'a> {
         nulls: Option<u64>,
         nans: Option<u64>,
     ) -> Facts {
-        // Where one is NaN, neither is in order.
-        let sound = ![&least, &greatest].into_iter().flatten().any(Value::is_nan);
+        let first = match &least {
+            Some(Value::Whole(least)) => Some(*least),
+            _ => None,
+        };
+        // Where one is NaN, neither is in order; and days that are counted anew need not be within.
+        let sound = ![&least, &greatest].into_iter().flatten().any(Value::is_nan)
+            && self.calendar.keeps(self.physical, self.found.data_type(), first);
         Facts {
             least: least.filter(|_| sound),
             greatest: greatest.filter(|_| sound),
@@ -104,7 +110,8 @@ impl<'a> Leaf<'a> {
     pub fn written(&self, value: &Value) -> Option<Vec<u8>> {
         use DataType::*;
         let found = self.found.data_type();
-        let same = matches!(found, Int8 | Int16 | Int32 | Int64) || found == self.asked;
+        let same = matches!(found, Int8 | Int16 | Int32 | Int64)
+            || found == self.asked && self.calendar.keeps(self.physical, found, None);
         match (value, self.physical) {
             (Value::Whole(value), Physical::INT32) if same => {
                 Some(i32::try_from(*value).ok()?.to_le_bytes().to_vec())

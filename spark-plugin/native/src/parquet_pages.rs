@@ -12,6 +12,7 @@ use parquet::file::metadata::{ColumnChunkMask, PageIndexPolicy, ParquetMetaDataR
 
 use crate::filter::{Facts, Filter, Known};
 use crate::input::Input;
+use crate::parquet_bytes::Indexes;
 use crate::parquet_groups::Group;
 use crate::parquet_leaf::{Leaf, Named};
 use crate::value::Value;
@@ -27,7 +28,7 @@ pub fn select(
     let first = groups.first()?;
     let mut named = Vec::new();
     filters.iter().for_each(|filter| filter.columns(&mut named));
-    let indexed = |column: &&[String]| match Leaf::named(column, first.columns, first.metadata) {
+    let indexed = |column: &&[String]| match Leaf::named(column, first) {
         Some(Named::Leaf(leaf)) => {
             let column = first
                 .metadata
@@ -77,7 +78,7 @@ fn with_pages(
             asked.iter().copied(),
         ))
         .with_offset_index_mask(ColumnChunkMask::row_groups_and_columns(indices(), read));
-    reader.read_page_indexes(input)?;
+    reader.read_page_indexes(&Indexes::new(input.clone(), metadata.metadata()))?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let options = options.with_schema(metadata.schema().clone());
     ArrowReaderMetadata::try_new(Arc::new(reader.finish()?), options)
@@ -120,7 +121,7 @@ impl<'a> Pages<'a> {
 
 /// What is known of the pages of a column; none if the file does not say.
 fn facts(group: &Group, pages: &dyn PageIndexProvider, column: &[String]) -> Option<Vec<(usize, Facts)>> {
-    let Named::Leaf(leaf) = Leaf::named(column, group.columns, group.metadata)? else {
+    let Named::Leaf(leaf) = Leaf::named(column, group)? else {
         return None;
     };
     let converter = leaf.converter(group.metadata)?;

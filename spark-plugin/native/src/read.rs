@@ -3,12 +3,14 @@
 use std::any::Any;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::calendar::{Calendars, Parquet};
 use crate::csv::Csv;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -28,7 +30,7 @@ pub struct DataFile {
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Format {
-    Parquet,
+    Parquet(Parquet),
     Csv(Box<Csv>),
     Ipc,
     Orc(Orc),
@@ -61,6 +63,8 @@ pub struct Part {
     pub limit: Option<usize>,
     /// Rows of which any of these is not true need not be read.
     pub filters: Vec<Filter>,
+    /// Who knows by which calendars days of old were counted.
+    pub calendars: Option<Arc<dyn Calendars>>,
 }
 
 /// The row groups of a part, or whatever else of it can be skipped as a whole.
@@ -76,7 +80,7 @@ pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 /// The columns of a file, as Spark knows them.
 pub fn schema(file: &DataFile, format: &Format) -> Result<Value> {
     unbroken(&file.path, || match format {
-        Format::Parquet => schema::to_json(&parquet_file::schema(file)?, &file.path),
+        Format::Parquet(_) => schema::to_json(&parquet_file::schema(file)?, &file.path),
         Format::Csv(csv) => csv::schema(file, csv),
         Format::Ipc => schema::to_json(&ipc_file::schema(file)?, &file.path),
         Format::Orc(_) => schema::to_json(&orc_file::schema(file)?, &file.path),
@@ -98,7 +102,7 @@ pub fn kinds(part: &Untyped) -> Result<Value> {
 pub fn read(part: Part) -> Result<(Batches, Groups)> {
     let path = part.file.path.clone();
     let (mut batches, groups) = unbroken(&path, || match &part.format {
-        Format::Parquet => parquet_file::read(part),
+        Format::Parquet(parquet) => parquet_file::read(&part, parquet),
         Format::Csv(csv) => Ok((csv::read(&part, csv)?, Groups::default())),
         Format::Ipc => Ok((ipc_file::read(part)?, Groups::default())),
         Format::Orc(orc) => Ok((orc_file::read(&part, orc)?, Groups::default())),

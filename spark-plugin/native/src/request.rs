@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::calendar::Calendars;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::input::{Input, Listed, Source};
@@ -79,7 +80,11 @@ impl FileRequest {
 }
 
 impl PartRequest {
-    pub fn open(self, far: Option<impl Source + 'static>) -> Result<Part> {
+    pub fn open(
+        self,
+        far: Option<impl Source + 'static>,
+        calendars: impl Calendars + 'static,
+    ) -> Result<Part> {
         Ok(Part {
             file: self.file.open(far)?,
             format: self.file.format,
@@ -91,6 +96,7 @@ impl PartRequest {
             batch_bytes: self.batch_bytes,
             limit: self.limit,
             filters: self.filters,
+            calendars: Some(Arc::new(calendars)),
         })
     }
 }

@@ -9,8 +9,7 @@ use arrow_schema::DataType;
 use chrono::{DateTime, MappedLocalTime, TimeZone};
 use chrono_tz::Tz;
 
-/// 15 October 1582, before which files may count days by the calendar of Julius Caesar.
-const GREGORIAN_DAY: i32 = -141_427;
+use crate::calendar::GREGORIAN_DAY;
 
 const DAY_MICROS: i64 = 86_400_000_000;
 

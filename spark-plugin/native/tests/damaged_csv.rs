@@ -63,6 +63,7 @@ fn batches(text: &[u8], options: &Value, start: u64, length: u64) -> Result<Vec<
         batch_bytes: usize::MAX,
         limit: None,
         filters: Vec::new(),
+        calendars: None,
     };
     read(part)?.0.collect()
 }

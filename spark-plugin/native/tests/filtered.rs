@@ -11,7 +11,7 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_schema::DataType;
-use headrace_spark::{DataFile, Filter, Format, Input, Part, from_json, read};
+use headrace_spark::{DataFile, Filter, Format, Input, Parquet, Part, from_json, read};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use serde_json::{Value as Json, json};
@@ -214,7 +214,7 @@ fn rows(path: &str, filters: &[Json]) -> (Vec<RecordBatch>, usize) {
             path: path.into(),
             input: Input::local(path).unwrap(),
         },
-        format: Format::Parquet,
+        format: Format::Parquet(Parquet::default()),
         start: 0,
         length: u64::MAX,
         schema: Arc::new(from_json(&ASKED.parse().unwrap()).unwrap()),
@@ -226,6 +226,7 @@ fn rows(path: &str, filters: &[Json]) -> (Vec<RecordBatch>, usize) {
             .iter()
             .map(|filter| serde_json::from_value::<Filter>(filter.clone()).unwrap())
             .collect(),
+        calendars: None,
     };
     let (batches, groups) = read(part).unwrap();
     (batches.map(Result::unwrap).collect(), groups.skipped)

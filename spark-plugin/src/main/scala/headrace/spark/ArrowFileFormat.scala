@@ -23,8 +23,8 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
     ArrowFiles.schema(session, ReadOptions(session, options), files)
 
   override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean = {
-    val told = CaseInsensitiveMap(options)
-    Format.of(told.get("format"), CsvOptions(told, session.sessionState.conf), path).splitable(path)
+    val (told, conf) = (CaseInsensitiveMap(options), session.sessionState.conf)
+    Format.of(told.get("format"), CsvOptions(told, conf), ParquetOptions(told, conf), path).splitable(path)
   }
 
   override def supportBatch(session: SparkSession, schema: StructType): Boolean = true

@@ -15,10 +15,11 @@ private[spark] sealed trait Format extends Serializable {
   def describe(node: ObjectNode, dataSchema: StructType, asked: StructType): Unit
 }
 
-private[spark] case object Parquet extends Format {
+private[spark] case class Parquet(options: ParquetOptions) extends Format {
   override def splitable(path: Path): Boolean = true
 
-  override def describe(node: ObjectNode, dataSchema: StructType, asked: StructType): Unit = node.put("kind", "parquet")
+  override def describe(node: ObjectNode, dataSchema: StructType, asked: StructType): Unit =
+    options.describe(node.put("kind", "parquet"))
 }
 
 private[spark] case class Csv(options: CsvOptions) extends Format {
@@ -51,12 +52,13 @@ private[spark] object Format {
     "ipc" -> "ipc")
 
   /** What the option `format` names, else the ending of a file's name; else Parquet. */
-  def of(told: Option[String], csv: => CsvOptions, path: Path): Format = kind(told, path) match {
-    case "csv" => Csv(csv)
-    case "ipc" => Ipc
-    case "orc" => Orc
-    case _ => Parquet
-  }
+  def of(told: Option[String], csv: => CsvOptions, parquet: => ParquetOptions, path: Path): Format =
+    kind(told, path) match {
+      case "csv" => Csv(csv)
+      case "ipc" => Ipc
+      case "orc" => Orc
+      case _ => Parquet(parquet)
+    }
 
   /** Whether rows of such a file are left out by filters before Spark sees them. */
   def filters(told: Option[String], path: Path): Boolean = kind(told, path) == "parquet"

@@ -39,7 +39,7 @@ private[spark] case class MergedSchema(schema: StructType, files: Map[String, St
     case (StructType(fields), StructType(others)) =>
       others.foldLeft[Either[String, Vector[StructField]]](Right(fields.toVector)) { (merged, field) =>
         merged.flatMap { known =>
-          known.indexWhere(_.name == field.name) match {
+          known.indexWhere(of => same(of.name, field.name)) match {
             case -1 => Right(known :+ field)
             case place =>
               wider(known(place).dataType, field.dataType, s"$name.${field.name}")

@@ -26,6 +26,8 @@ import scala.util.Try
   *   whether the columns are those of all files, and not of the first
   * @param csv
   *   of files of CSV: where there are none, what is wrong with the options shows nowhere
+  * @param parquet
+  *   likewise
   */
 case class ReadOptions(
     batchRows: Int,
@@ -35,11 +37,12 @@ case class ReadOptions(
     hadoop: Broadcast[SerializableConfiguration],
     told: Option[String],
     mergeSchema: Boolean,
-    csv: Try[CsvOptions])
+    csv: Try[CsvOptions],
+    parquet: Try[ParquetOptions])
     extends Serializable {
 
   /** How a file is written. */
-  private[spark] def format(path: Path): Format = Format.of(told, csv.get, path)
+  private[spark] def format(path: Path): Format = Format.of(told, csv.get, parquet.get, path)
 }
 
 object ReadOptions {
@@ -63,7 +66,8 @@ object ReadOptions {
         new SerializableConfiguration(session.sessionState.newHadoopConfWithOptions(options))),
       told.get("format"),
       told.get("mergeSchema").exists(flag("mergeSchema", _)),
-      Try(CsvOptions(told, session.sessionState.conf)))
+      Try(CsvOptions(told, session.sessionState.conf)),
+      Try(ParquetOptions(told, session.sessionState.conf)))
   }
 
   /** A size, plain or as Spark writes sizes: 1000000, 4m. */
