@@ -13,7 +13,7 @@ LAKE_TESTS := $(patsubst %,tests/contract/test_%.py,changes delete overwrite_whe
 # What is promised of joins, whichever engine runs them.
 ENGINE_TESTS := $(patsubst %,tests/contract/test_%.py,point_in_time_property point_in_time_rules point_in_time_rules_history \
 	point_in_time_rules_joins point_in_time_rules_spine point_in_time_rules_types)
-NATIVE := native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
+NATIVE := native/build.rs native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
 PLUGIN := spark-plugin
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
@@ -71,7 +71,7 @@ $(VENV)/.synced-bench: $(VENV)/.synced
 native: $(VENV)/.synced-native ## build the native part, and install it in .venv
 	@:
 
-$(VENV)/.synced-native: $(wildcard native/src/*.rs) $(NATIVE) $(VENV)/.synced
+$(VENV)/.synced-native: $(shell find native/src -type f) $(NATIVE) $(VENV)/.synced
 	@command -v cargo >/dev/null || { echo "the native part needs Rust 1.88 or newer: https://rustup.rs" >&2; exit 1; }
 	@echo "building the native part"
 	@rm -rf native/target/wheels

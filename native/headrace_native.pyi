@@ -1,8 +1,8 @@
-"""The native part of Headrace: a tunnel to the NameNodes of HDFS and HopsFS."""
+"""The native part of Headrace: the row codec, and a tunnel to the NameNodes of HDFS and HopsFS."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Literal, final
+from typing import Any, Literal, final
 
 class CertificateError(Exception):
     """A file of certificates or keys cannot be used: the message names it, and tells what to do."""
@@ -62,3 +62,47 @@ class Tunnel:
     def forget_failure(self) -> None: ...
     def close(self) -> None:
         """End every connection, at once. Closing twice does nothing."""
+
+class RowError(Exception):
+    """Rows that cannot be written or read.
+
+    `refused`: a value needs pickle, or a class is not loaded; `damaged`: the bytes break the format; `unsupported`:
+    they use a part of Arrow that no rows are made of; `limit`: a value is too large.
+    """
+
+    kind: Literal["refused", "damaged", "unsupported", "limit"]
+    offset: int | None
+
+def dump_rows(
+    rows: Iterable[Any],
+    allow_pickle: bool = True,
+    compression: Literal["lz4", "zstd"] | None = None,
+    dictionaries: bool = True,
+    direct: bool | None = None,
+) -> bytes:
+    """Rows as bytes. With `direct=False` objects are read by CPython's API, and not where they lie."""
+
+def load_rows(buffer: object, allow_pickle: bool = False) -> list[Any]:
+    """The rows that bytes hold."""
+
+def load_batch(schema: object, array: object, allow_pickle: bool = False) -> list[Any]:
+    """The rows of a batch: its schema as a message of Arrow's, and a capsule of the C data interface."""
+
+def row_stats() -> dict[str, int]:
+    """What this process has written and read."""
+
+@final
+class RowEncoder:
+    """Takes rows; calls `sink` with the bytes of each batch."""
+
+    def __new__(
+        cls,
+        sink: Callable[[bytes], object],
+        allow_pickle: bool = True,
+        compression: Literal["lz4", "zstd"] | None = None,
+        dictionaries: bool = True,
+        direct: bool | None = None,
+    ) -> RowEncoder: ...
+    def append(self, row: Any) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...

@@ -7,6 +7,7 @@ mod owner;
 mod pipe;
 mod protobuf;
 mod relay;
+pub mod rowcodec;
 pub mod tls;
 pub mod tunnel;
 pub mod upstream;

@@ -150,5 +150,6 @@ impl Tunnel {
 #[pymodule]
 fn headrace_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CertificateError", module.py().get_type::<CertificateError>())?;
-    module.add_class::<Tunnel>()
+    module.add_class::<Tunnel>()?;
+    crate::rowcodec::register(module)
 }

@@ -1,0 +1,308 @@
+//! Streams into rows.
+
+use std::sync::Arc;
+
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::bound::{Bound_, Context, Dictionaries, new_record};
+use super::build::{Builder, Failed};
+use super::error;
+use super::known::Known;
+use super::plan::{Node, Plan, Planner, Top};
+use super::record::Kind;
+use super::state::State;
+use crate::rowcodec::wire::foreign::{self, ForeignArray};
+use crate::rowcodec::wire::message::SchemaBytes;
+use crate::rowcodec::wire::stream::{Rows, Told, read};
+use crate::rowcodec::wire::{Column, Damage, Message, Messages, Schema};
+
+/// A schema, and what is made of its columns.
+pub struct Parsed {
+    pub schema: Schema,
+    pub plan: Plan,
+}
+
+impl AsRef<Schema> for Parsed {
+    fn as_ref(&self) -> &Schema {
+        &self.schema
+    }
+}
+
+/// Shared, because streams of one schema follow one another.
+#[derive(Clone)]
+pub struct SharedPlan(pub Arc<Parsed>);
+
+impl AsRef<Schema> for SharedPlan {
+    fn as_ref(&self) -> &Schema {
+        &self.0.schema
+    }
+}
+
+/// All rows of the streams that a buffer holds.
+pub fn decode(
+    py: Python<'_>,
+    known: &Known,
+    state: &State,
+    input: &[u8],
+    allow_pickle: bool,
+) -> PyResult<Py<PyAny>> {
+    let _quiet = NoCollection::new();
+    let mut decoder = Decoder {
+        py,
+        known,
+        state,
+        allow_pickle,
+        parsed: None,
+        dictionaries: Dictionaries::new(),
+        rows: None,
+    };
+    read(input, &mut decoder).map_err(|error| error.0)?;
+    match decoder.rows {
+        Some(rows) => Ok(rows.into_any().unbind()),
+        None => Ok(PyList::empty(py).into_any().unbind()),
+    }
+}
+
+struct Decoder<'a, 'py> {
+    py: Python<'py>,
+    known: &'a Known,
+    state: &'a State,
+    allow_pickle: bool,
+    parsed: Option<SharedPlan>,
+    dictionaries: Dictionaries,
+    rows: Option<Bound<'py, PyList>>,
+}
+
+impl<'a, 'py> Decoder<'a, 'py> {
+    fn context(&self, at: usize) -> Context<'a, 'py> {
+        let builder = Builder {
+            py: self.py,
+            known: self.known,
+            allow_pickle: self.allow_pickle,
+        };
+        Context {
+            py: self.py,
+            known: self.known,
+            builder,
+            at,
+            damage: None,
+        }
+    }
+
+    fn parse(&self, bytes: SchemaBytes<'_>, at: usize) -> Result<SharedPlan, Failed> {
+        let schema = bytes.read()?;
+        let planner = Planner {
+            py: self.py,
+            known: self.known,
+            allow_pickle: self.allow_pickle,
+            at,
+        };
+        let plan = planner.plan(&schema)?;
+        Ok(SharedPlan(Arc::new(Parsed { schema, plan })))
+    }
+}
+
+impl Rows for Decoder<'_, '_> {
+    type Schema = SharedPlan;
+    type Error = Failed;
+
+    fn schema(&mut self, bytes: SchemaBytes<'_>, at: usize) -> Result<SharedPlan, Failed> {
+        self.dictionaries.clear();
+        let found = match self.state.plan(bytes.bytes()) {
+            Some(found) => found,
+            None => {
+                let parsed = self.parse(bytes, at)?;
+                if parsed.0.plan.can_be_kept() {
+                    self.state.keep_plan(bytes.bytes(), &parsed);
+                }
+                parsed
+            }
+        };
+        self.parsed = Some(found.clone());
+        Ok(found)
+    }
+
+    fn dictionary(&mut self, told: Told<'_>, id: i64, delta: bool) -> Result<(), Failed> {
+        let planner = Planner {
+            py: self.py,
+            known: self.known,
+            allow_pickle: self.allow_pickle,
+            at: told.at,
+        };
+        let node = planner.values(told.field)?;
+        let mut context = self.context(told.at);
+        let none = Dictionaries::new();
+        let bound = Bound_::new(&node, told.values, &none, &context)?;
+        let values = unsafe { values_of(&bound, told.values.len, &mut context) }?;
+        let known = self.dictionaries.entry(id).or_default();
+        if !delta {
+            known.clear();
+        }
+        known.extend(values);
+        Ok(())
+    }
+
+    fn batch(&mut self, columns: &[Column<'_>], rows: usize, at: usize) -> Result<(), Failed> {
+        let Some(SharedPlan(parsed)) = self.parsed.clone() else {
+            return Ok(());
+        };
+        let mut context = self.context(at);
+        let list = rows_of(&parsed.plan, columns, rows, &self.dictionaries, &mut context)?;
+        match &self.rows {
+            None => self.rows = Some(list),
+            Some(all) => {
+                let end = all.len() as isize;
+                if unsafe { ffi::PyList_SetSlice(all.as_ptr(), end, end, list.as_ptr()) } != 0 {
+                    return Err(PyErr::fetch(self.py).into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a batch whose columns lie in Python's process. Args: `message` is its schema's.
+///
+/// Safety: as `foreign::columns` asks.
+pub unsafe fn decode_foreign(
+    py: Python<'_>,
+    known: &Known,
+    message: &[u8],
+    array: *const ForeignArray,
+    allow_pickle: bool,
+) -> PyResult<Py<PyAny>> {
+    let damaged = |damage| error::damaged(py, damage);
+    let schema = match Messages::new(message).message().map_err(damaged)? {
+        Message::Schema(bytes) => bytes.read().map_err(damaged)?,
+        _ => return Err(damaged(Damage::new(0, "a message is no schema"))),
+    };
+    let planner = Planner {
+        py,
+        known,
+        allow_pickle,
+        at: 0,
+    };
+    let plan = planner.plan(&schema)?;
+    let mut context = Context {
+        py,
+        known,
+        builder: Builder {
+            py,
+            known,
+            allow_pickle,
+        },
+        at: 0,
+        damage: None,
+    };
+    let (mut dictionaries, none, mut told) = (Dictionaries::new(), Dictionaries::new(), Vec::new());
+    unsafe { foreign::dictionaries(array, &schema.fields, &mut told) }.map_err(damaged)?;
+    for (field, column) in &told {
+        let node = planner.values(field)?;
+        let bound = Bound_::new(&node, column, &none, &context)?;
+        let values = unsafe { values_of(&bound, column.len, &mut context) }?;
+        dictionaries.insert(node.dictionary.unwrap_or(-1), values);
+    }
+    let (columns, rows) = unsafe { foreign::columns(array, &schema.fields) }.map_err(damaged)?;
+    let list = rows_of(&plan, &columns, rows, &dictionaries, &mut context)?;
+    Ok(list.into_any().unbind())
+}
+
+/// Safety: the column has so many values.
+unsafe fn values_of(
+    bound: &Bound_<'_>,
+    len: usize,
+    context: &mut Context<'_, '_>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let mut values = Vec::with_capacity(len);
+    for n in 0..len {
+        let value = unsafe { bound.value(n, context) };
+        if value.is_null() {
+            return Err(context.failure());
+        }
+        values.push(unsafe { Bound::from_owned_ptr(context.py, value) }.unbind());
+    }
+    Ok(values)
+}
+
+static REST: Node = Node {
+    make: super::plan::Make::Variant,
+    dictionary: None,
+    children: Vec::new(),
+};
+
+/// The rows of a batch, as a new list.
+pub fn rows_of<'py>(
+    plan: &Plan,
+    columns: &[Column<'_>],
+    rows: usize,
+    dictionaries: &Dictionaries,
+    context: &mut Context<'_, 'py>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = context.py;
+    let fits = &columns[..plan.columns.len()];
+    let bound = plan.columns.iter().zip(fits);
+    let bound = bound
+        .map(|(node, column)| Bound_::new(node, column, dictionaries, context))
+        .collect::<PyResult<Vec<_>>>()?;
+    let rest = match plan.rest {
+        true => Some((
+            &columns[fits.len()],
+            Bound_::new(&REST, &columns[fits.len()], dictionaries, context)?,
+        )),
+        false => None,
+    };
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(rows as isize))?;
+        for n in 0..rows {
+            let row = match &rest {
+                Some((column, rest)) if !column.is_null(n) => rest.value(n, context),
+                _ => new_row(plan, &bound, n, context),
+            };
+            if row.is_null() {
+                return Err(context.failure());
+            }
+            ffi::PyList_SET_ITEM(list.as_ptr(), n as isize, row);
+        }
+        list.cast_into::<PyList>().map_err(PyErr::from)
+    }
+}
+
+#[inline(always)]
+unsafe fn new_row(
+    plan: &Plan,
+    bound: &[Bound_<'_>],
+    n: usize,
+    context: &mut Context<'_, '_>,
+) -> *mut PyObject {
+    unsafe {
+        match &plan.top {
+            Top::Value => bound[0].value(n, context),
+            Top::Record(record) => {
+                let row = new_record(record, bound, n, context);
+                if plan.atoms && record.kind == Kind::Tuple && !row.is_null() && !bound.is_empty() {
+                    ffi::PyObject_GC_UnTrack(row.cast());
+                }
+                row
+            }
+        }
+    }
+}
+
+/// Makes the garbage collector wait: what is made here has no cycles yet.
+struct NoCollection(bool);
+
+impl NoCollection {
+    fn new() -> Self {
+        Self(unsafe { ffi::PyGC_Disable() } != 0)
+    }
+}
+
+impl Drop for NoCollection {
+    fn drop(&mut self) {
+        if self.0 {
+            unsafe { ffi::PyGC_Enable() };
+        }
+    }
+}

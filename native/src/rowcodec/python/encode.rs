@@ -1,0 +1,414 @@
+//! Rows into streams.
+
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+
+use super::column::{CLASS, Column, Op, PY, Record, fields};
+use super::error;
+use super::known::Raised;
+use super::layout::Access;
+use super::push::{Context, Fits, MOST_CONTAINERS, push, push_record};
+use super::record::Kind;
+use super::shape::Shape;
+use super::write_variant;
+use crate::rowcodec::wire::codec::Codec;
+use crate::rowcodec::wire::message::{END, Out, put_framed};
+use crate::rowcodec::wire::{BatchWriter, Field, Schema, Type};
+
+/// Rows of a batch.
+pub const BATCH: usize = 16_384;
+/// A batch is written when it has so many bytes.
+const BATCH_BYTES: usize = 32 << 20;
+/// After so many rows it is looked at how many bytes there are.
+const LOOK: usize = 256;
+const FETCH: usize = 12;
+/// Of so many rows one may be of another shape before a shape for all is looked for.
+pub const TOLERATED: usize = 16;
+/// What an encoder that is kept for the next rows may hold.
+const KEPT_BYTES: usize = 16 << 20;
+
+pub const VERSION: (&str, &str) = ("headrace.rows", "1");
+
+/// Where rows are taken from; it may be changed by code that runs meanwhile.
+pub enum Source {
+    List(*mut PyObject),
+    Tuple(*mut PyObject),
+}
+
+impl Source {
+    pub unsafe fn len<A: Access>(&self) -> usize {
+        match self {
+            Source::List(list) => unsafe { A::list_len(*list) },
+            Source::Tuple(tuple) => unsafe { A::tuple_len(*tuple) },
+        }
+    }
+
+    pub unsafe fn item<A: Access>(&self, n: usize) -> *mut PyObject {
+        match self {
+            Source::List(list) => unsafe { A::list_item(*list, n) },
+            Source::Tuple(tuple) => unsafe { A::tuple_item(*tuple, n) },
+        }
+    }
+}
+
+/// Columns for rows of one shape, and the stream that they are written to.
+pub struct Encoder {
+    pub shape: Shape,
+    /// None where a row is no record, and stands in the only column.
+    top: Option<Record>,
+    columns: Vec<Column>,
+    /// Rows that do not fit into the columns.
+    rest: Column,
+    pub rest_rows: usize,
+    pub rows: usize,
+    /// Whether a stream was begun, and what its schema depends on.
+    open: bool,
+    signature: Vec<u8>,
+    rest_in_stream: bool,
+    /// The schema that was written last, by its signature.
+    schema: (Vec<u8>, Vec<u8>),
+    /// A column has got a type that is not in the shape.
+    pub retyped: bool,
+}
+
+impl Encoder {
+    pub fn new(shape: Shape, coding: bool) -> Self {
+        let whole = Column::new(&shape, coding);
+        let (top, columns) = match whole.op {
+            Op::Record(record) => (Some(*record), whole.kids),
+            _ => (None, vec![whole]),
+        };
+        Self {
+            shape,
+            top,
+            columns,
+            rest: Column::new(&Shape::Variant, false),
+            rest_rows: 0,
+            rows: 0,
+            open: false,
+            signature: Vec::new(),
+            rest_in_stream: false,
+            schema: Default::default(),
+            retyped: false,
+        }
+    }
+
+    /// As new, but with the room that it had; None where that is too much to be kept.
+    pub fn reset(mut self, coding: bool) -> Option<Self> {
+        if self.retyped || self.columns.iter().map(Column::capacity).sum::<usize>() > KEPT_BYTES {
+            return None;
+        }
+        self.columns.iter_mut().for_each(|column| column.reset(coding));
+        self.rest.reset(false);
+        (self.rest_rows, self.rows, self.open, self.rest_in_stream) = (0, 0, false, false);
+        Some(self)
+    }
+
+    /// Have this encoder's rows written to the stream that another has begun.
+    pub fn follow(&mut self, before: &Encoder, out: &mut impl Out) {
+        if before.open {
+            out.put(&END);
+        }
+    }
+
+    /// Take rows from a source, as many as go into a batch; gives the first that it did not take.
+    ///
+    /// Safety: the source is held, and Python's lock is, too.
+    pub unsafe fn take<A: Access>(
+        &mut self,
+        source: &Source,
+        from: usize,
+        context: &mut Context<'_, '_>,
+    ) -> Result<usize, Raised> {
+        let mut n = from;
+        while self.rows < BATCH && n < unsafe { source.len::<A>() } {
+            let row = unsafe {
+                if n + FETCH < source.len::<A>() {
+                    A::prefetch(source.item::<A>(n + FETCH));
+                    A::prefetch_items(source.item::<A>(n + FETCH / 2));
+                }
+                let row = source.item::<A>(n);
+                ffi::Py_INCREF(row);
+                row
+            };
+            let pushed = unsafe { self.push::<A>(row, context) };
+            unsafe { ffi::Py_DECREF(row) };
+            if !pushed? {
+                return Ok(n);
+            }
+            n += 1;
+            if self.rows.is_multiple_of(LOOK) && self.is_large() {
+                break;
+            }
+        }
+        Ok(n)
+    }
+
+    pub fn is_large(&self) -> bool {
+        self.columns.iter().map(Column::size).sum::<usize>() + self.rest.size() > BATCH_BYTES
+    }
+
+    /// Add a row; false where the batch has no room for it. After an error the row is not there.
+    pub unsafe fn push<A: Access>(
+        &mut self,
+        row: *mut PyObject,
+        context: &mut Context<'_, '_>,
+    ) -> Result<bool, Raised> {
+        context.left = MOST_CONTAINERS;
+        match unsafe { self.push_columns::<A>(row, context) } {
+            Ok(true) => {
+                self.rows += 1;
+                context.row += 1;
+                Ok(true)
+            }
+            other => unsafe { self.push_rest::<A>(other, row, context) },
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push_columns<A: Access>(&mut self, row: *mut PyObject, context: &mut Context<'_, '_>) -> Fits {
+        match &self.top {
+            Some(record) => unsafe { push_record::<A>(record, &mut self.columns, row, context) },
+            None => unsafe { push::<A>(&mut self.columns[0], row, context) },
+        }
+    }
+
+    #[cold]
+    unsafe fn push_rest<A: Access>(
+        &mut self,
+        fits: Fits,
+        row: *mut PyObject,
+        context: &mut Context<'_, '_>,
+    ) -> Result<bool, Raised> {
+        self.columns
+            .iter_mut()
+            .for_each(|column| column.truncate(self.rows));
+        fits?;
+        if !std::mem::take(&mut context.full) {
+            context.left = MOST_CONTAINERS;
+            while self.rest.len < self.rows {
+                self.rest.push_null();
+            }
+            write_variant::write_row::<A>(context, row, &mut self.rest.bytes).inspect_err(|_| {
+                self.rest
+                    .bytes
+                    .truncate(self.rest.offsets[self.rest.len] as usize);
+            })?;
+            if let Ok(end) = i32::try_from(self.rest.bytes.len()) {
+                self.rest.offsets.push(end);
+                self.rest.len += 1;
+                self.columns.iter_mut().for_each(Column::push_null);
+                self.rows += 1;
+                self.rest_rows += 1;
+                context.row += 1;
+                return Ok(true);
+            }
+            self.rest
+                .bytes
+                .truncate(self.rest.offsets[self.rest.len] as usize);
+        }
+        if self.rows == 0 {
+            let what = format!(
+                "row {} has more than a batch can hold, which are 2 GiB of a column",
+                context.row
+            );
+            return Err(Raised::set(context.py, error::too_large(what)));
+        }
+        Ok(false)
+    }
+
+    /// Write the rows as a batch; before it a schema, where the stream has none or another.
+    pub fn flush(&mut self, out: &mut impl Out, codec: Option<Codec>) {
+        if self.rows == 0 {
+            return;
+        }
+        let signature = self.settle();
+        if !self.open || signature != self.signature {
+            if self.open {
+                out.put(&END);
+            }
+            self.begin(out, signature);
+        }
+        for column in &mut self.columns {
+            column.dictionaries(&mut |coded| {
+                let sent = coded.sent.replace(coded.len());
+                if sent == Some(coded.len()) {
+                    return;
+                }
+                let (offsets, texts) = coded.texts(sent.unwrap_or(0));
+                let values = coded.len() - sent.unwrap_or(0);
+                let mut batch = BatchWriter::default();
+                batch.node(values, 0);
+                batch.buffer(&[]);
+                batch.made(offsets);
+                batch.buffer(texts);
+                batch.write_dictionary(out, values, codec, coded.id, sent.is_some());
+            });
+        }
+        if self.rest_in_stream {
+            while self.rest.len < self.rows {
+                self.rest.push_null();
+            }
+            self.rest.settle(&mut Vec::new());
+        }
+        let mut batch = BatchWriter::new(self.columns.len() + 1);
+        self.columns.iter().for_each(|column| column.arrays(&mut batch));
+        if self.rest_in_stream {
+            self.rest.arrays(&mut batch);
+        }
+        batch.write_batch(out, self.rows, codec);
+        self.columns.iter_mut().for_each(Column::clear);
+        self.rest.clear();
+        (self.rows, self.rest_rows) = (0, 0);
+    }
+
+    fn settle(&mut self) -> Vec<u8> {
+        let mut signature = Vec::with_capacity(self.columns.len() + 1);
+        self.columns
+            .iter_mut()
+            .for_each(|column| column.settle(&mut signature));
+        self.rest_in_stream |= self.rest_rows > 0;
+        signature.push(u8::from(self.rest_in_stream));
+        signature
+    }
+
+    fn begin(&mut self, out: &mut impl Out, signature: Vec<u8>) {
+        let mut ids = 0;
+        for column in &mut self.columns {
+            column.begin_stream();
+            column.dictionaries(&mut |coded| {
+                coded.id = ids;
+                ids += 1;
+            });
+        }
+        if self.retyped || self.schema.0 != signature {
+            self.schema = (signature.clone(), self.schema().write());
+        }
+        put_framed(out, &self.schema.1);
+        self.signature = signature;
+        self.open = true;
+    }
+
+    /// Write what is left, and end the stream; one without rows has a schema all the same.
+    pub fn finish(&mut self, out: &mut impl Out, codec: Option<Codec>) {
+        self.flush(out, codec);
+        if !self.open {
+            let signature = self.settle();
+            self.begin(out, signature);
+        }
+        out.put(&END);
+        self.open = false;
+    }
+
+    fn schema(&self) -> Schema {
+        let mut ids = 0;
+        let mut told = vec![VERSION];
+        let fields = match &self.top {
+            Some(record) => {
+                if record.kind != Kind::Dict {
+                    told.push((PY, record.kind.word()));
+                }
+                if let (Some(class), true) = (&record.class, record.kind != Kind::Row) {
+                    told.push((CLASS, &class.path));
+                }
+                fields(record, &self.columns, &mut ids)
+            }
+            None => {
+                told.push((PY, "value"));
+                vec![self.columns[0].field("value", &mut ids)]
+            }
+        };
+        let mut schema = Schema {
+            big_endian: false,
+            fields,
+            metadata: Vec::new(),
+        };
+        if self.rest_in_stream {
+            let mut rest = Field::new("headrace.rest", Type::Binary);
+            rest.metadata.push((PY.into(), "rest".into()));
+            schema.fields.push(rest);
+        }
+        schema.metadata = told
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        schema
+    }
+}
+
+unsafe extern "C" {
+    // Of CPython's documented API; PyO3 does not declare it.
+    fn _PyBytes_Resize(bytes: *mut *mut PyObject, size: isize) -> std::ffi::c_int;
+}
+
+/// A bytes object that grows as it is written to.
+pub struct BytesOut {
+    object: *mut PyObject,
+    len: usize,
+    room: usize,
+}
+
+impl BytesOut {
+    pub fn new(room: usize) -> Self {
+        let object = unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), room as isize) };
+        Self { object, len: 0, room }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Have room for so many bytes in all.
+    pub fn reserve(&mut self, room: usize) {
+        if room > self.room && !self.object.is_null() {
+            unsafe { _PyBytes_Resize(&mut self.object, room as isize) };
+            self.room = room;
+            self.ask_for_large_pages();
+        }
+    }
+
+    /// What is written once, from front to back, costs less to map in large pages, where the system has them.
+    fn ask_for_large_pages(&self) {
+        const LARGE: usize = 4 << 20;
+        const PAGE: usize = 4096;
+        #[cfg(target_os = "linux")]
+        if !self.object.is_null() && self.room >= LARGE {
+            let start = self.object.addr() + self.len;
+            let aligned = start.next_multiple_of(PAGE);
+            let length = self.room - self.len - (aligned - start);
+            // A hint: that it cannot be followed does not matter.
+            unsafe { libc::madvise(self.object.with_addr(aligned).cast(), length, libc::MADV_HUGEPAGE) };
+        }
+    }
+
+    pub fn done(mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if !self.object.is_null() && self.len != self.room {
+            unsafe { _PyBytes_Resize(&mut self.object, self.len as isize) };
+        }
+        let object = std::mem::replace(&mut self.object, std::ptr::null_mut());
+        unsafe { Bound::from_owned_ptr_or_err(py, object) }.map(Bound::unbind)
+    }
+}
+
+impl Out for BytesOut {
+    fn put(&mut self, bytes: &[u8]) {
+        if self.len + bytes.len() > self.room {
+            self.reserve((self.len + bytes.len()).max(self.room + self.room / 2));
+        }
+        // Without memory there is no object any more, and a MemoryError is set.
+        if self.object.is_null() {
+            return;
+        }
+        unsafe {
+            let start = ffi::PyBytes_AsString(self.object).cast::<u8>().add(self.len);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len());
+        }
+        self.len += bytes.len();
+    }
+}
+
+impl Drop for BytesOut {
+    fn drop(&mut self) {
+        unsafe { ffi::Py_XDECREF(self.object) };
+    }
+}

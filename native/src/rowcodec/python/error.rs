@@ -1,0 +1,48 @@
+//! What goes wrong, as Python sees it: `headrace` makes errors of its own of these.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+use crate::rowcodec::wire::Damage;
+
+create_exception!(
+    headrace_native,
+    RowError,
+    PyException,
+    "Rows that cannot be written or read."
+);
+
+fn new(py: Python<'_>, what: String, kind: &str, offset: Option<usize>) -> PyErr {
+    let error = RowError::new_err(what);
+    let told = error.value(py);
+    match told
+        .setattr("kind", kind)
+        .and_then(|()| told.setattr("offset", offset))
+    {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// A value that is not written or read unless it is asked for.
+pub fn refused(what: String) -> PyErr {
+    Python::attach(|py| new(py, what, "refused", None))
+}
+
+pub fn too_large(what: String) -> PyErr {
+    Python::attach(|py| new(py, what, "limit", None))
+}
+
+pub fn refused_at(py: Python<'_>, what: String, offset: usize) -> PyErr {
+    new(py, what, "refused", Some(offset))
+}
+
+pub fn damaged(py: Python<'_>, damage: Damage) -> PyErr {
+    let kind = if damage.unsupported {
+        "unsupported"
+    } else {
+        "damaged"
+    };
+    new(py, damage.to_string(), kind, Some(damage.offset))
+}

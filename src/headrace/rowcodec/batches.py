@@ -1,0 +1,40 @@
+"""Rows and record batches of pyarrow, which share their buffers with the bytes of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.errors import BadData
+from headrace.rowcodec.codec import dumps
+from headrace.rowcodec.native import errors, headrace_native
+
+
+def to_batches(rows: Iterable[Any], *, allow_pickle: bool = True) -> list[pa.RecordBatch]:
+    """The rows as record batches. Rows of one shape have one schema; where shapes change, the schema does.
+
+    Raises as `dumps`.
+    """
+    source = pa.BufferReader(dumps(rows, allow_pickle=allow_pickle))
+    batches: list[pa.RecordBatch] = []
+    while source.tell() < source.size():
+        with pa.ipc.open_stream(source) as stream:
+            batches.extend(stream)
+    return batches
+
+
+def from_batch(batch: pa.RecordBatch, *, allow_pickle: bool = False) -> list[Any]:
+    """The rows of a record batch, read where its buffers are. Those of a schema that tells nothing of rows are dicts.
+
+    Raises:
+        BadData: the batch breaks its own schema. Unsupported: as of `loads`.
+    """
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise BadData(f"the record batch is damaged: {error}") from error
+    _, array = batch.__arrow_c_array__()
+    with errors():
+        return headrace_native.load_batch(batch.schema.serialize(), array, allow_pickle)

@@ -1,0 +1,59 @@
+"""Rows to bytes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from headrace.rowcodec.native import Compression, headrace_native, raised
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer  # type: ignore[attr-defined,unused-ignore]
+
+
+def dumps(
+    rows: Iterable[Any],
+    *,
+    allow_pickle: bool = True,
+    compression: Compression | None = None,
+    dictionaries: bool = True,
+) -> bytes:
+    """The rows as a stream of Arrow.
+
+    Args:
+        allow_pickle: carry values by pickle that nothing else can carry; else they are refused.
+        compression: of the columns.
+        dictionaries: tell each repeated text of a column once, where that pays.
+
+    Raises:
+        Unsupported: a value needs pickle, and it is not allowed.
+        LimitExceeded: one value has more than 2 GiB.
+    """
+    try:
+        return headrace_native.dump_rows(rows, allow_pickle, compression, dictionaries)
+    except headrace_native.RowError as error:
+        raise raised(error) from error
+
+
+def loads(buf: Buffer, *, allow_pickle: bool = False) -> list[Any]:
+    """The rows that bytes hold, equal to those that were given and of the same types.
+
+    Nothing of what the bytes say is run: classes of records are found among the modules that are loaded.
+
+    Args:
+        allow_pickle: unpickle values, and import the modules of records. Such bytes can run any code.
+
+    Raises:
+        BadData: the bytes are damaged; `details["offset"]` tells where.
+        Unsupported: they hold a pickled value, or a type that no rows are made of.
+    """
+    try:
+        return headrace_native.load_rows(buf, allow_pickle)
+    except headrace_native.RowError as error:
+        raise raised(error) from error
+
+
+def stats() -> dict[str, int]:
+    """What this process has written and read: rows, bytes, rows that did not fit into columns, schemas compiled and
+    found compiled; and whether objects are read where they lie (`direct`), or by CPython's API."""
+    return headrace_native.row_stats()

@@ -1,0 +1,47 @@
+"""The native part, and what its errors become."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from headrace.errors import BadData, HeadraceError, LimitExceeded, MissingDependency, Unsupported
+
+if TYPE_CHECKING:
+    from headrace_native import RowError
+
+try:
+    import headrace_native
+except ImportError as error:
+    raise MissingDependency(
+        "the row codec needs the package headrace-native", hint="pip install headrace-native"
+    ) from error
+
+__all__ = ["Compression", "errors", "headrace_native", "raised"]
+
+Compression = Literal["lz4", "zstd"]
+
+_TRUST = "allow_pickle=True carries any object: for bytes from people you trust"
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Within, what the native part raises is one of Headrace's errors."""
+    try:
+        yield
+    except headrace_native.RowError as error:
+        raise raised(error) from error
+
+
+def raised(error: RowError) -> HeadraceError:
+    details = {} if error.offset is None else {"offset": error.offset}
+    match error.kind:
+        case "refused":
+            return Unsupported(str(error), hint=_TRUST, details=details)
+        case "unsupported":
+            return Unsupported(str(error), details=details)
+        case "limit":
+            return LimitExceeded(str(error), hint="split the value")
+        case _:
+            return BadData(f"the bytes hold no rows: {error}", details=details)

@@ -1,0 +1,86 @@
+"""Bytes that were damaged, or made up, raise an error: never a crash, never something else."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace import rowcodec
+from headrace.errors import BadData, HeadraceError, Unsupported
+
+pytestmark = pytest.mark.slow
+
+VECTORS = Path(__file__).parents[2] / "testdata" / "rowcodec"
+SECONDS = 8
+
+
+def read(data: bytes) -> None:
+    try:
+        rows = rowcodec.loads(data)
+    except (BadData, Unsupported):
+        return
+    # What was made is whole: all of it can be looked at.
+    assert isinstance(repr(rows[:100]), str)
+
+
+def seeds() -> list[bytes]:
+    paths = sorted(VECTORS.rglob("*.arrows"))
+    return [path.read_bytes() for path in paths if path.stat().st_size < 20_000]
+
+
+def test_every_cut() -> None:
+    for data in seeds():
+        for end in range(0, len(data), max(1, len(data) // 200)):
+            read(data[:end])
+
+
+def test_every_byte() -> None:
+    """Each byte of small streams, by turns, as it could be: zero, all ones, and one bit off."""
+    small = [data for data in seeds() if len(data) < 1500]
+    for data in small:
+        for n in range(len(data)):
+            for value in (0, 0xFF, data[n] ^ 0x80, data[n] ^ 1):
+                if value != data[n]:
+                    read(data[:n] + bytes([value]) + data[n + 1 :])
+
+
+def test_anything_for_some_seconds() -> None:
+    rng = random.Random(20131)
+    given, end = seeds(), time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        data = bytearray(rng.choice(given))
+        for _ in range(rng.randint(1, 6)):
+            at = rng.randrange(len(data))
+            match rng.randrange(5):
+                case 0:
+                    data[at] = rng.randrange(256)
+                case 1:
+                    edge = rng.choice([0, 1, -1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), len(data)])
+                    data[at : at + 8] = (edge % 2**64).to_bytes(8, "little")
+                case 2:
+                    del data[at : at + rng.randint(1, 16)]
+                case 3:
+                    data[at:at] = rng.randbytes(rng.randint(1, 16))
+                case 4:
+                    other = rng.choice(given)
+                    data[at:at] = other[: rng.randrange(len(other))]
+            if not data:
+                break
+        read(bytes(data))
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\xff" * 7, b"\xff" * 8, b"\xff" * 100])
+def test_no_stream(data: bytes) -> None:
+    with pytest.raises(BadData):
+        rowcodec.loads(data)
+
+
+def test_error_tells_where() -> None:
+    data = rowcodec.dumps([(1, "a")])
+    with pytest.raises(BadData, match=r"at byte \d+") as found:
+        rowcodec.loads(data[:-8])
+    assert found.value.details["offset"] == len(data) - 8
+    assert isinstance(found.value, HeadraceError)

@@ -1,0 +1,271 @@
+"""Rows come back equal, types included: all that pickle brings back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import io
+import pickle
+import uuid
+import zoneinfo
+from collections.abc import Callable
+from typing import Any
+
+import headrace_native
+import hypothesis
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+
+from headrace import rowcodec
+from rowcodec.samples import (
+    Color,
+    Frozen,
+    Labelled,
+    Level,
+    Pair,
+    Part,
+    Point,
+    Row3,
+    Slotted,
+    Text,
+    Whole,
+    same,
+)
+
+pytestmark = pytest.mark.slow
+
+BERLIN, UTC = zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("UTC")
+HALF_PAST = dt.timezone(dt.timedelta(hours=5, minutes=30))
+NAMED = dt.timezone(dt.timedelta(seconds=90), "odd")
+
+
+def by_api(rows: list[Any]) -> bytes:
+    return headrace_native.dump_rows(rows, direct=False)
+
+
+def streamed(rows: list[Any]) -> bytes:
+    sink = io.BytesIO()
+    with rowcodec.Encoder(sink) as encoder:
+        for n, row in enumerate(rows):
+            encoder.append(row)
+            if n % 7 == 6:
+                encoder.flush()
+    return sink.getvalue()
+
+
+WAYS: dict[str, Callable[[list[Any]], bytes]] = {
+    "plain": lambda rows: rowcodec.dumps(rows, dictionaries=False),
+    "dictionaries": rowcodec.dumps,
+    "api": by_api,
+    "encoder": streamed,
+    "lz4": lambda rows: rowcodec.dumps(rows, compression="lz4"),
+    "zstd": lambda rows: rowcodec.dumps(rows, compression="zstd"),
+}
+
+
+def read_by_arrow(data: bytes) -> int:
+    """Every segment by pyarrow, all of it checked; gives the number of rows."""
+    source, rows = pa.BufferReader(data), 0
+    while source.tell() < source.size():
+        with pa.ipc.open_stream(source) as stream:
+            for batch in stream:
+                batch.validate(full=True)
+                rows += batch.num_rows
+    return rows
+
+
+def check(rows: list[Any], ways: list[str] | None = None) -> None:
+    expected = pickle.loads(pickle.dumps(rows, 5))
+    for name in ways or list(WAYS):
+        data = WAYS[name](rows)
+        found = rowcodec.loads(data, allow_pickle=True)
+        assert same(found, expected), name
+        assert read_by_arrow(data) == len(rows)
+    found = [
+        row for batch in rowcodec.to_batches(rows) for row in rowcodec.from_batch(batch, allow_pickle=True)
+    ]
+    assert same(found, expected)
+
+
+CASES: dict[str, list[Any]] = {
+    "none": [],
+    "empty tuples": [(), ()],
+    "empty lists": [[], []],
+    "empty dicts": [{}, {}],
+    "tuples": [(1, "a", 0.5), (2, None, 1.5), (None, "c", None)],
+    "lists": [[1, "a"], [2, "b"]],
+    "dicts": [{"a": 1, "b": "x"}, {"a": 2, "b": None}],
+    "dicts, other order": [{"a": 1, "b": 2}, {"b": 3, "a": 4}],
+    "dicts, other keys": [{"a": 1}, {"b": 2}, {}],
+    "dicts of numbers": [{1: 2}, {3: 4, 5: 6}],
+    "dicts of mixed keys": [{1: 2, "a": 3}, {None: 4}],
+    "surrogate keys": [{"\ud800": 1}],
+    "values": [1, None, 3],
+    "nulls": [None, None],
+    "named tuples": [Point(1, "a"), Point(2, "b")],
+    "two named tuples": [Point(1, "a"), Pair(2, "b")],
+    "dataclasses": [Part(1, "a"), Part(2, None)],
+    "frozen": [Frozen(1), Frozen("b")],
+    "slots": [Slotted(1)],
+    "bool or int": [True, 1, 0, False],
+    "int or float": [(1,), (1.0,), (True,)],
+    "int or text": [(1, "a"), ("1", 2)] * 40,
+    "wide ints": [0, 127, -128, 128, 2**15, -(2**15) - 1, 2**31, 2**63 - 1, -(2**63)],
+    "huge ints": [2**63, -(2**63) - 1, 2**64, 10**100, -(10**100)],
+    "floats": [0.0, -0.0, float("nan"), -float("nan"), float("inf"), 5e-324],
+    "texts": ["", "a", "é", "日本", "😀", "a" * 100, "x" * 3_000_000],
+    "surrogates": ["\ud800", "ok", "\udc00\ud800", "\ud83d\ude00"],
+    "bytes": [b"", b"\0\xff", bytearray(b"a"), bytearray()],
+    "bytearrays": [bytearray(b"a"), None],
+    "dates": [dt.date.min, dt.date.max, dt.date(1970, 1, 1), dt.date(1969, 12, 31), dt.date(2000, 2, 29)],
+    "datetimes": [dt.datetime.min, dt.datetime.max, dt.datetime(1969, 12, 31, 23, 59, 59, 999999)],
+    "folds": [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, fold=1)],
+    "utc": [dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)] * 2,  # noqa: UP017
+    "utc by name": [dt.datetime(2020, 1, 1, tzinfo=UTC)],
+    "half past": [dt.datetime(2020, 1, 1, tzinfo=HALF_PAST)],
+    "named offset": [dt.datetime(2020, 1, 1, tzinfo=NAMED)],
+    "zones": [dt.datetime(2020, 1, 1, tzinfo=zone) for zone in (BERLIN, UTC, HALF_PAST, NAMED, None)],
+    "clock turned back": [dt.datetime(2020, 10, 25, 2, 30, tzinfo=BERLIN, fold=fold) for fold in (0, 1)],
+    "clock turned forward": [dt.datetime(2020, 3, 29, 2, 30, tzinfo=BERLIN)],
+    "fold for nothing": [dt.datetime(2020, 5, 5, tzinfo=BERLIN, fold=1)],
+    "edges with zone": [dt.datetime.min.replace(tzinfo=BERLIN), dt.datetime.max.replace(tzinfo=BERLIN)],
+    "edges with offset": [
+        dt.datetime.min.replace(tzinfo=HALF_PAST),
+        dt.datetime.max.replace(tzinfo=HALF_PAST),
+    ],
+    "times of day": [dt.time(1, 2, 3)],
+    "durations": [dt.timedelta(1, 2, 3), -dt.timedelta(microseconds=1), dt.timedelta.max, dt.timedelta.min],
+    "decimals": [decimal.Decimal("1.00"), decimal.Decimal("-2.50"), decimal.Decimal("0.00")],
+    "decimals of any kind": [
+        decimal.Decimal(text)
+        for text in ("1", "1.0", "1E+5", "1E-30", "-0", "NaN", "sNaN12", "-Infinity", "9" * 60)
+    ],
+    "38 digits": [decimal.Decimal("9" * 38), decimal.Decimal("-" + "9" * 38), decimal.Decimal(0)],
+    "39 digits": [decimal.Decimal("9" * 39)],
+    "uuids": [uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), None],
+    "safe uuids": [uuid.UUID(int=1, is_safe=uuid.SafeUUID.safe)],
+    "enums": [Color.RED, Level.HIGH, None],
+    "subclasses": [Whole(3), Text("a"), Row3((1, 2)), Labelled(a=1), 3, "a", (1, 2), {"a": 1}],
+    "sets": [{1}, frozenset([2])],
+    "nested": [
+        ([1, [2.5]], (1, "a"), {"k": [{"z": b"1"}]}, [[], [None]], {"m": {1: [2]}}),
+        ([], (2, None), {"k": []}, [[1], None], {"m": {}}),
+    ],
+    "nested of other types": [([1, "a"], [{"a": 1}, {"b": 2}], [(1,), (1, 2)]), ([None], [], [])] * 20,
+    "long tuples within": [(tuple(range(50)),), (tuple(range(40)),)],
+    "tuples as keys": [{(1, 2): "a"}, {(3, 4): "b"}],
+    "records within": [(Point(1, Part("a", Point(2, 3))), [Part(1, 2)]), (None, [])],
+    "arities": [(1,), (1, 2), (1, 2, 3)],
+    "kinds of rows": [(1,), [1], {"a": 1}, 1, None, Point(1, 2), "a"],
+    "late type": [(None, n) for n in range(100)] + [("a", 100), (5, 101)],
+    "one odd row of many": [(n, "a") for n in range(500)] + [(2**70, "a")] + [(n, "b") for n in range(500)],
+    "wide": [tuple(range(200)) for _ in range(3)],
+    "wider than a struct": [tuple(range(3000)) for _ in range(2)],
+}
+CASES |= {
+    f"numpy {np.dtype(code).name}": [np.dtype(code).type(1), None, np.dtype(code).type(0)]
+    for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+}
+CASES["numpy, mixed"] = [np.float64(1), 1.0, np.int64(1), 1, np.str_("a"), np.datetime64("2020-01-01")]
+
+
+@pytest.mark.parametrize("rows", CASES.values(), ids=CASES.keys())
+def test_case(rows: list[Any]) -> None:
+    check(rows)
+
+
+def test_case_in_tuples() -> None:
+    for rows in CASES.values():
+        check([(n, row) for n, row in enumerate(rows)])
+
+
+def test_cases_beside_one_another() -> None:
+    rows = [row for case in CASES.values() for row in case if not (type(row) is str and len(row) > 1000)]
+    check(rows * 3)
+
+
+def test_batches_and_dictionaries() -> None:
+    rows = [(n, f"text {n % 100}", f"unique {n}", "é" * (n % 3)) for n in range(40_000)]
+    check(rows)
+
+
+def test_dictionary_that_stops_to_pay() -> None:
+    rows = [(f"{n % 10}",) for n in range(17_000)] + [(f"unique {n}",) for n in range(30_000)]
+    check(rows, ["dictionaries"])
+
+
+def test_row_that_holds_itself() -> None:
+    row: list[Any] = [1]
+    row.append(row)
+    (found,) = rowcodec.loads(rowcodec.dumps([row]), allow_pickle=True)
+    assert found[0] == 1
+    assert found[1] is found
+
+
+def test_same_list_again_and_again() -> None:
+    """2**60 values for who does not see that they are the same."""
+    value: list[Any] = [1]
+    for _ in range(60):
+        value = [value, value]
+    (found,) = rowcodec.loads(rowcodec.dumps([(value,)]), allow_pickle=True)
+    for _ in range(60):
+        assert found[0] is not None
+        found = found[0]
+
+
+def deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [10, 31, 32, 33, 61, 62, 63, 64, 100])
+def test_deep(levels: int) -> None:
+    check([(deep(levels), 1)])
+
+
+simple = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=True),
+    st.text(st.characters(), max_size=20),
+    st.binary(max_size=20),
+    st.dates(),
+    st.datetimes(timezones=st.none() | st.sampled_from([BERLIN, UTC, HALF_PAST, NAMED, dt.timezone.utc])),  # noqa: UP017
+    st.timedeltas(),
+    st.decimals(),
+    st.uuids(),
+    st.sampled_from([Color.RED, Level.HIGH, Whole(1), Text("a"), np.int32(3), np.float64(2)]),
+)
+nested = st.recursive(
+    simple,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.lists(inner, max_size=4).map(tuple),
+        st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3),
+        st.builds(Point, inner, inner),
+        st.builds(Part, inner, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@hypothesis.given(st.lists(nested, max_size=12))
+def test_any_rows(rows: list[Any]) -> None:
+    check(rows, ["plain", "api", "encoder"])
+
+
+@hypothesis.given(st.data())
+def test_rows_of_columns(data: st.DataObject) -> None:
+    """Rows alike, with a few among them that are not."""
+    kinds = data.draw(st.lists(st.sampled_from(simple.element_strategies), min_size=1, max_size=4))
+    make = data.draw(st.sampled_from([tuple, list, lambda v: dict(zip("abcd", v, strict=False))]))
+    rows = data.draw(st.lists(st.tuples(*kinds).map(make), min_size=1, max_size=40))
+    for odd in data.draw(st.lists(nested, max_size=2)):
+        rows.insert(data.draw(st.integers(0, len(rows))), odd)
+    check(rows, ["dictionaries", "encoder"])
