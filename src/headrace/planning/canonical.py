@@ -245,17 +245,18 @@ def _bound(form: str) -> _Bound | None:
     if not isinstance(test, dict) or test.get("node") != "compare" or test["op"] not in (*_LOWER, *_UPPER):
         return None
     right = test["right"]
-    if not isinstance(right, dict) or right.get("type") not in ("int", "date", "timestamp"):
+    if not isinstance(right, dict) or right.get("type") not in _ORDERED:
         return None
-    text = right["text"]
-    # Of dates, years have four digits.
-    value = int(text) if right["type"] == "int" else text if right["type"] == "date" else _instant(text)
-    return _Bound(test["left"], test["op"], right["type"], value)
+    return _Bound(test["left"], test["op"], right["type"], _ORDERED[right["type"]](right["text"]))
 
 
 def _instant(text: str) -> dt.datetime:
     time = dt.datetime.fromisoformat(text)
     return time if time.tzinfo is not None else time.replace(tzinfo=dt.UTC)
+
+
+# Values of a type in their order. Of dates, years have four digits.
+_ORDERED: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "date": str, "timestamp": _instant}
 
 
 def _told(form: Form) -> str:
