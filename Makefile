@@ -196,7 +196,7 @@ demo: setup ## real flights and weather, a service, a training set, a model, a p
 
 # More workers than processors: many tests wait for a service or a process of their own.
 test: setup ## the tests that need nothing but Python (minutes)
-	$(PYTEST) -n 3 -m "not slow" --ignore=tests/native
+	$(PYTEST) -n 3 -m "not slow" --ignore=tests/native --ignore=tests/rowcodec
 
 test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
