@@ -1,4 +1,7 @@
-"""Installs the wheels from dist/ into a new environment and runs the README's ten lines there."""
+"""Installs the wheels from dist/ into a new environment of each Python named, and runs the README's ten lines there.
+
+What only wheels of the native part can do, the vectors of the row codec show.
+"""
 
 import os
 import re
@@ -9,6 +12,9 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 TEN_LINES = re.compile(r"^<!-- ten lines -->\n+```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The native part is there, and reads the objects of this Python where they lie.
+IN_PLACE = "from headrace_native import Tunnel, row_stats; assert row_stats()['direct'] is True"
+VECTORS = ("-m", "pytest", "-p", "no:cacheprovider", "-m", "slow", "tests/rowcodec/test_vectors.py")
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
@@ -26,25 +32,32 @@ def main() -> None:
     if len(wheels) != 1:
         sys.exit(f"dist/ holds {len(wheels)} wheels of headrace, and must hold one: run make dist")
 
+    for interpreter in sys.argv[1:]:
+        check(interpreter, wheels[0], blocks[0])
+
+
+def check(interpreter: str, wheel: Path, ten_lines: str) -> None:
+    """What was built works in an environment of this Python, where nothing is compiled."""
     uv = (sys.executable, "-m", "uv", "--quiet")
     with TemporaryDirectory(prefix="headrace-check-dist-") as temp:
         environment, folder = Path(temp, "environment"), Path(temp, "empty")
         python = environment / "bin" / "python"
         locked, program = Path(temp, "locked.txt"), Path(temp, "ten_lines.py")
         folder.mkdir()
-        program.write_text(blocks[0], "utf-8")
+        program.write_text(ten_lines, "utf-8")
 
         # Headrace and its native part are what is installed, and cannot be constraints of it.
         theirs = ("--no-emit-project", "--no-emit-package", "headrace-native")
         run(*uv, "export", "--frozen", "--no-hashes", *theirs, "--all-extras", "-o", locked)
-        run(*uv, "venv", "--no-project", "--python", sys.executable, environment)
-        wheel = f"headrace[pandas,hdfs] @ {wheels[0].as_uri()}"
+        run(*uv, "venv", "--no-project", "--python", interpreter, environment)
         install = ("pip", "install", "--python", python, "--no-build", "--constraints", locked)
-        run(*uv, *install, "--find-links", ROOT / "dist", wheel)
+        ours = f"headrace[pandas,hdfs] @ {wheel.as_uri()}"
+        run(*uv, *install, "--find-links", wheel.parent, ours, "hypothesis", "pytest", "pytest-xdist")
         # Isolated from PYTHONPATH and from this checkout: only what the wheel brought can be imported.
         run(python, "-I", program, cwd=folder)
         run(environment / "bin" / "headrace", "--help", cwd=folder)
-        run(python, "-I", "-c", "from headrace_native import Tunnel", cwd=folder)
+        run(python, "-I", "-c", IN_PLACE, cwd=folder)
+        run(python, "-I", *VECTORS)
 
 
 if __name__ == "__main__":

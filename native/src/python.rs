@@ -147,7 +147,8 @@ impl Tunnel {
     }
 }
 
-#[pymodule]
+// A build without a global lock takes one once this is imported: objects are read that others could change meanwhile.
+#[pymodule(gil_used = true)]
 fn headrace_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CertificateError", module.py().get_type::<CertificateError>())?;
     module.add_class::<Tunnel>()?;
