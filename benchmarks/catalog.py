@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks import (
     cached,
     checks,
+    codec,
     commits,
     dataset,
     external,
@@ -45,6 +46,7 @@ WORKLOADS: dict[str, Workload] = {
         flight_sql,
         spark,
         spark_pit,
+        codec,
     )
     for workload in family.WORKLOADS
 }

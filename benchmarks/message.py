@@ -57,10 +57,11 @@ class Timing:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What the run gave."""
+    """What the run gave. `size` is bytes, where they are the point of it."""
 
     rows: int
     checksum: Checksum | None
+    size: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,6 +24,7 @@ class CaseOutcome:
     server_cpu: those of the servers that run for all cases; None where there are none.
     written: bytes a run, at most.
     peak, service_peak: bytes of anonymous memory of both sides, and of the service; of fresh processes.
+    size: bytes of what the job has made; None where they are not its point.
     """
 
     name: str
@@ -39,6 +40,7 @@ class CaseOutcome:
     written: int
     peak: int
     service_peak: int
+    size: int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +93,7 @@ def _case_outcome(
         written=max(s.written for s in own),
         peak=max(s.peak or 0 for s in own),
         service_peak=max(s.service_peak or 0 for s in own),
+        size=own[0].size,
     )
 
 

@@ -67,6 +67,7 @@ class CaseProcess:
             checksum=found.checksum,
             client_peak=client_peak,
             service_peak=service_peak,
+            size=found.size,
         )
 
     def cpu_seconds(self) -> float:

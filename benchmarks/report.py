@@ -78,8 +78,8 @@ def list_workloads(workloads: Sequence[Workload], console: Console) -> None:
 def describe(goal: Goal) -> str:
     """Such as `tcp ÷ in-process ≤ 1.60`."""
     sign = {"value": "", "ratio": f" ÷ {goal.against}", "difference": f" - {goal.against}"}[goal.way]
-    what = {"wall": "", "peak": ", memory", "service_peak": ", memory of the service"}[goal.measure]
-    return f"{goal.case}{sign}{what} ≤ {goal_value(goal, goal.most)}"
+    what = {"wall": "", "peak": ", memory", "service_peak": ", memory of the service", "size": ", bytes"}
+    return f"{goal.case}{sign}{what[goal.measure]} ≤ {goal_value(goal, goal.most)}"
 
 
 def goal_value(goal: Goal, *values: float) -> str:
@@ -115,13 +115,16 @@ def _times(report: Report) -> Table:
     versus = [f"÷ {next(iter(names))}" if len(names) == 1 else "ratio"] if names else []
     served = any(c.server_cpu is not None for c in report.cases)
     servers = ["CPU, 1 M rows", "CPU of the servers"] if served else []
-    table = _table(title, "system", "wall, median [95 %]", *versus, "CPU", *versus, *servers)
+    sized = any(c.size is not None for c in report.cases)
+    sizes = ["bytes a row"] if sized else []
+    table = _table(title, "system", "wall, median [95 %]", *versus, "CPU", *versus, *servers, *sizes)
     for c in report.cases:
         ratio = [_interval(_shown(c.ratio), 1, 2, "")] if c.ratio else []
         cpu_ratio = [f"{c.cpu_ratio:.2f}"] if c.cpu_ratio else []
         apart = [_seconds(1e6 * c.cpu / c.rows), "" if c.server_cpu is None else _seconds(c.server_cpu)]
         cells = [_seconds(*_shown(c.wall)), *ratio, _seconds(c.cpu), *cpu_ratio]
-        table.add_row(c.name, *cells, *(apart if served else []))
+        size = ["" if c.size is None else f"{c.size / c.rows:,.1f}"] if sized else []
+        table.add_row(c.name, *cells, *(apart if served else []), *size)
     return table
 
 

@@ -33,10 +33,12 @@ class Stage:
     Args:
         job: nothing but the job.
         answer: what the job has given, or left behind.
+    size: bytes of what it has made, where they are its point.
     """
 
     job: Callable[[], Any]
     answer: Callable[[Any], Answer]
+    size: Callable[[Any], int] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

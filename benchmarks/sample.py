@@ -7,7 +7,7 @@ from typing import Literal
 
 from benchmarks.checksum import Checksum
 
-Measure = Literal["wall", "peak", "service_peak"]
+Measure = Literal["wall", "peak", "service_peak", "size"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Sample:
     written: bytes that they wrote to disk: what did not fit into memory.
     checksum: of large answers, only the first is told.
     client_peak, service_peak: bytes of anonymous memory; None where it was not watched.
+    size: bytes of what the job has made, where they are its point.
     """
 
     case: str
@@ -34,6 +35,7 @@ class Sample:
     checksum: Checksum | None
     client_peak: int | None
     service_peak: int | None
+    size: int | None = None
 
     @property
     def peak(self) -> int | None:
@@ -43,4 +45,12 @@ class Sample:
         return self.client_peak + self.service_peak
 
     def value(self, measure: Measure) -> float | None:
-        return {"wall": self.wall, "peak": self.peak, "service_peak": self.service_peak}[measure]
+        match measure:
+            case "wall":
+                return self.wall
+            case "peak":
+                return self.peak
+            case "service_peak":
+                return self.service_peak
+            case "size":
+                return self.size

@@ -54,7 +54,8 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
                 (cpu_after, written_after), after = _used(services), _cpu(servers)
                 _send(answers, Timing(wall, cpu_after - cpu, after - before, written_after - written))
                 answer = stage.answer(done)
-                _send(answers, _found(answer, request.check))
+                size = stage.size(done) if stage.size else None
+                _send(answers, _found(answer, request.check, size))
                 del done, answer  # they must not be in memory while the next ones are made
 
 
@@ -64,11 +65,11 @@ def _stage(run: Run | Staged, number: int) -> AbstractContextManager[Stage]:
     return nullcontext(Stage(lambda: run(number), lambda answer: answer))
 
 
-def _found(answer: Answer, check: bool) -> Found:
+def _found(answer: Answer, check: bool, size: int | None) -> Found:
     if isinstance(answer, Checksum):
-        return Found(answer.rows, answer)
+        return Found(answer.rows, answer, size)
     told = check or answer.num_rows <= _SMALL_ROWS
-    return Found(answer.num_rows, checksum(answer) if told else None)
+    return Found(answer.num_rows, checksum(answer) if told else None, size)
 
 
 def _cpu(processes: Sequence[psutil.Process]) -> float:
