@@ -2,14 +2,14 @@ package headrace.spark;
 
 import java.io.IOException;
 
-/** What a service of Headrace says that it cannot do, or why it cannot be asked. */
+/** What a service of Headrace says that it cannot do, why it cannot be asked, or what is wrong with rows. */
 public final class HeadraceException extends IOException {
   private static final long serialVersionUID = 1;
 
   private final String code;
   private final String requestId;
 
-  HeadraceException(String code, String message, String requestId) {
+  public HeadraceException(String code, String message, String requestId) {
     super(message);
     this.code = code;
     this.requestId = requestId;
