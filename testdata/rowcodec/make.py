@@ -5,6 +5,7 @@
 big_endian/<name>.arrows  the same in the other byte order
 malformed.json          {name: kind of the error}, of malformed/<name>.arrows
 row.arrows              rows of pyspark's Row, of which row.json tells the dicts
+jvm/<name>.arrows       written on the JVM: spark-plugin/src/test/java/headrace/spark/rows/RowWriterTest.java
 """
 
 from __future__ import annotations

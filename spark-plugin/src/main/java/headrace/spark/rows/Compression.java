@@ -89,7 +89,7 @@ public enum Compression {
   }
 
   /** A buffer as it is written, with its size before it. */
-  byte[] pack(byte[] bytes, int length) {
+  byte[] pack(byte[] bytes, int begin, int length) {
     if (length == 0) {
       return new byte[0];
     }
@@ -99,13 +99,13 @@ public enum Compression {
     out.write(size, 0, 8);
     if (this == LZ4) {
       try (OutputStream frame = new LZ4FrameOutputStream(out)) {
-        frame.write(bytes, 0, length);
+        frame.write(bytes, begin, length);
       } catch (IOException error) {
         throw new IllegalStateException("memory cannot be written", error);
       }
     } else {
       byte[] packed = new byte[(int) Zstd.compressBound(length)];
-      long count = Zstd.compressByteArray(packed, 0, packed.length, bytes, 0, length, LEVEL);
+      long count = Zstd.compressByteArray(packed, 0, packed.length, bytes, begin, length, LEVEL);
       if (Zstd.isError(count)) {
         throw new IllegalStateException("zstd: " + Zstd.getErrorName(count));
       }
@@ -114,7 +114,7 @@ public enum Compression {
     if (out.size() >= length + 8) {
       byte[] plain = new byte[length + 8];
       ByteBuffer.wrap(plain).order(ByteOrder.LITTLE_ENDIAN).putLong(AS_IT_IS);
-      System.arraycopy(bytes, 0, plain, 8, length);
+      System.arraycopy(bytes, begin, plain, 8, length);
       return plain;
     }
     return out.toByteArray();

@@ -152,7 +152,7 @@ final class SparkTypes {
     }
   }
 
-  private static DataType part(MapType type, int n) {
+  static DataType part(MapType type, int n) {
     return n == 0 ? type.keyType() : type.valueType();
   }
 
@@ -162,7 +162,7 @@ final class SparkTypes {
       return ((ArrayType) type).elementType();
     }
     if (type instanceof MapType) {
-      return type;
+      return field.type.kind == ArrowType.Kind.MAP ? type : part((MapType) type, n);
     }
     return ((StructType) type).apply(n).dataType();
   }

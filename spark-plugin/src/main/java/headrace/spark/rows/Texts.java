@@ -4,18 +4,26 @@ import org.apache.spark.unsafe.Platform;
 
 /** Bytes as texts. */
 final class Texts {
-  private static final long HIGH_BITS = 0x8080808080808080L;
+  /** Those that no byte of ASCII has. */
+  static final long HIGH_BITS = 0x8080808080808080L;
 
   private Texts() {}
 
   static boolean isAscii(byte[] bytes, int from, int to) {
+    long begin = Platform.BYTE_ARRAY_OFFSET + (long) from;
+    int count = to - from;
     long all = 0;
-    int at = from;
-    for (; at <= to - 8; at += 8) {
-      all |= Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + at);
-    }
-    for (; at < to; at++) {
-      all |= bytes[at];
+    if (count >= 8) {
+      for (int at = 0; at < count - 8; at += 8) {
+        all |= Platform.getLong(bytes, begin + at);
+      }
+      all |= Platform.getLong(bytes, begin + count - 8); // the last words overlap
+    } else if (count >= 4) {
+      all = Platform.getInt(bytes, begin) | Platform.getInt(bytes, begin + count - 4);
+    } else {
+      for (int at = from; at < to; at++) {
+        all |= bytes[at];
+      }
     }
     return (all & HIGH_BITS) == 0;
   }

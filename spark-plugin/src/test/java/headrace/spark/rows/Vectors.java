@@ -116,7 +116,8 @@ final class Vectors {
         BigInteger number = new BigInteger(inner.asText());
         return number.bitLength() < 64 ? Long.valueOf(number.longValue()).equals(value) : number.equals(value);
       case "float":
-        return Double.valueOf(real(inner.asText())).equals(value);
+        double floating = real(inner.asText());
+        return value instanceof Float ? (float) floating == (Float) value : Double.valueOf(floating).equals(value);
       case "bytes":
       case "bytearray":
         return value instanceof byte[] && Arrays.equals(HexFormat.of().parseHex(inner.asText()), (byte[]) value);

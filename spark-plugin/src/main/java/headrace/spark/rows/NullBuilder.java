@@ -1,0 +1,45 @@
+package headrace.spark.rows;
+
+/** Nothing but nulls. */
+final class NullBuilder extends ColumnBuilder {
+  NullBuilder(Field field, String path) {
+    super(field, path);
+  }
+
+  @Override
+  void add(Object value) throws Unfit {
+    throw Unfit.of(path, value, "VOID");
+  }
+
+  @Override
+  void addInternal(Object value) throws Unfit {
+    add(value);
+  }
+
+  @Override
+  void addNull() {}
+
+  @Override
+  void truncateValues(int n) {}
+
+  @Override
+  long size() {
+    return 0;
+  }
+
+  @Override
+  void settle(StringBuilder signature) {}
+
+  @Override
+  Field written() {
+    return field;
+  }
+
+  @Override
+  boolean hasBuffers() {
+    return false;
+  }
+
+  @Override
+  void values(BatchWriter batch) {}
+}

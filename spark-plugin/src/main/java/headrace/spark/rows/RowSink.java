@@ -1,0 +1,53 @@
+package headrace.spark.rows;
+
+import headrace.spark.HeadraceException;
+import java.io.OutputStream;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+
+/** Where rows are written to, as segments of `docs/row-format.md`. Each method begins to write them, and may be called once. */
+public final class RowSink {
+  private final OutputStream out;
+  private final StructType schema;
+  private final Compression compression;
+
+  private RowSink(OutputStream out, StructType schema, Compression compression) {
+    this.out = out;
+    this.schema = schema;
+    this.compression = compression;
+  }
+
+  /** To a stream, which the writer closes, in few large pieces. */
+  public static RowSink to(OutputStream out) {
+    return new RowSink(out, null, null);
+  }
+
+  /** Have columns of these types. Else they are of what the first 256 rows hold. */
+  public RowSink as(StructType schema) {
+    return new RowSink(out, schema, compression);
+  }
+
+  /** Have buffers be compressed. */
+  public RowSink compressed(Compression compression) {
+    return new RowSink(out, schema, compression);
+  }
+
+  /** Rows that are arrays of their values, as {@link RowSource#arrays} gives them. Python reads them as tuples. */
+  public RowWriter<Object[]> arrays() throws HeadraceException {
+    return new RowWriter<>(out, Object[].class, schema, compression);
+  }
+
+  /** Spark's external rows. Without a schema, that of the first one is taken. */
+  public RowWriter<Row> rows() throws HeadraceException {
+    return new RowWriter<>(out, Row.class, schema, compression);
+  }
+
+  /** Spark's internal rows, for which a schema is needed. They may be changed once they were written. */
+  public RowWriter<InternalRow> internalRows() throws HeadraceException {
+    if (schema == null) {
+      throw new HeadraceException("INVALID_ARGUMENT", "internal rows do not tell their types: give a schema", "");
+    }
+    return new RowWriter<>(out, InternalRow.class, schema, compression);
+  }
+}
