@@ -17,17 +17,19 @@ final class InternalShape implements RowReader.Shape<InternalRow> {
     return new InternalRow[rows];
   }
 
-  /** Whether columns of Spark can share those of a batch. */
-  static boolean isShared(Segments segments) {
-    if (segments.rest() != null) {
-      return false;
-    }
+  /** Whether columns of Spark can share those of a batch. Columns of values that tell their own types need others to fit. */
+  static boolean isShared(Segments segments) throws HeadraceException {
+    boolean shared = segments.rest() == null;
     for (Column column : segments.columns()) {
       if (hasVariants(column.field)) {
-        return false;
+        shared = false;
+        if (SparkTypes.hasAny(column.type)) {
+          throw new HeadraceException(
+              "SCHEMA_MISMATCH", "column \"" + column.field.name + "\" has values of several types: give a schema", "");
+        }
       }
     }
-    return true;
+    return shared;
   }
 
   private static boolean hasVariants(Field field) {

@@ -104,7 +104,8 @@ final class InternalValues {
   /** Null where it does not fit. */
   private static Object convert(Object value, DataType type, String where) throws HeadraceException {
     if (SparkTypes.bits(type) > 0) {
-      return value instanceof Long ? integer((Long) value, type) : null;
+      boolean whole = value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte;
+      return whole ? integer(((Number) value).longValue(), type) : null;
     } else if (type instanceof DoubleType) {
       return value instanceof Double || value instanceof Float ? ((Number) value).doubleValue() : null;
     } else if (type instanceof FloatType) {

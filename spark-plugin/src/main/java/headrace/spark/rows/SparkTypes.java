@@ -2,6 +2,7 @@ package headrace.spark.rows;
 
 import headrace.spark.HeadraceException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
@@ -165,6 +166,16 @@ final class SparkTypes {
       return field.type.kind == ArrowType.Kind.MAP ? type : part((MapType) type, n);
     }
     return ((StructType) type).apply(n).dataType();
+  }
+
+  /** Whether values that tell their own types are within a type. */
+  static boolean hasAny(DataType type) {
+    if (type instanceof StructType) {
+      return Arrays.stream(((StructType) type).fields()).anyMatch(field -> hasAny(field.dataType()));
+    } else if (type instanceof MapType) {
+      return hasAny(part((MapType) type, 0)) || hasAny(part((MapType) type, 1));
+    }
+    return type instanceof ArrayType ? hasAny(((ArrayType) type).elementType()) : type.equals(ANY);
   }
 
   /** Of integers; 0 of other types. */
