@@ -18,6 +18,9 @@ final class BatchReader {
   /** Values without a buffer take no room on the wire: so many of them may be in one array. */
   static final int MOST_WITHOUT_BUFFER = 1 << 20;
 
+  /** How many of them may be in one batch: rows of them take room once they are made. */
+  private static final long MOST_UNBACKED = 1 << 26;
+
   /** What one buffer may hold: offsets have 32 bits. */
   private static final long MOST_BYTES = Integer.MAX_VALUE;
 
@@ -33,6 +36,7 @@ final class BatchReader {
   private final BatchHead head;
   private final boolean turned;
   private final Map<Long, Dictionary> dictionaries;
+  private long unbacked;
 
   /**
    * Args: {@code types} are those of the fields; {@code dictionaries} are those that were read so far, by their ids.
@@ -205,7 +209,8 @@ final class BatchReader {
   }
 
   private void bounded(Field field, long length) throws HeadraceException {
-    if (length > MOST_WITHOUT_BUFFER) {
+    unbacked += length;
+    if (length > MOST_WITHOUT_BUFFER || unbacked > MOST_UNBACKED) {
       throw damage(field, "has too many values that take no room");
     }
   }

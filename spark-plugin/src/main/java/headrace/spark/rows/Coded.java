@@ -72,13 +72,56 @@ final class Coded {
    *
    * <p>Args: the text is of ISO 8859-1.
    */
-  boolean putKnown(byte[] text, int length) {
-    long found = find(text, Platform.BYTE_ARRAY_OFFSET, length, hash(text, Platform.BYTE_ARRAY_OFFSET, length));
+  boolean putKnown(byte[] text) {
+    int length = text.length;
+    long from = Platform.BYTE_ARRAY_OFFSET;
+    long found = isShort(length) ? findShort(text, from, length) : find(text, from, length, hash(text, from, length));
     if (found == 0 || (found & WIDE) != 0) {
       return false;
     }
     push((int) (found & PLACE) - 1);
     return true;
+  }
+
+  /** Whether four words, which overlap, are all of a text: its length then decides no branch, which would be guessed wrong. */
+  private static boolean isShort(int length) {
+    return length >= 8 && length <= 32;
+  }
+
+  /** As {@code find} does. Args: {@code length} is short. */
+  private long findShort(byte[] text, long from, int length) {
+    int last = length - 8;
+    int second = Math.min(8, last);
+    int third = Math.min(16, last);
+    long a = Platform.getLong(text, from);
+    long b = Platform.getLong(text, from + second);
+    long c = Platform.getLong(text, from + third);
+    long d = Platform.getLong(text, from + last);
+    long hash = mixed(a, b, c, d, length);
+    int mask = slots.length - 1;
+    int slot = (int) hash & mask;
+    for (long found = slots[slot]; found != 0; found = slots[slot]) {
+      if ((found ^ hash) >>> 32 == 0) {
+        int place = (int) (found & PLACE) - 1;
+        int begin = begins[place];
+        if (begins[place + 1] - begin == length) {
+          long at = Platform.BYTE_ARRAY_OFFSET + begin;
+          long other = Platform.getLong(bytes, at) ^ a | Platform.getLong(bytes, at + second) ^ b
+              | Platform.getLong(bytes, at + third) ^ c | Platform.getLong(bytes, at + last) ^ d;
+          if (other == 0) {
+            return found;
+          }
+        }
+      }
+      slot = slot + 1 & mask;
+    }
+    return 0;
+  }
+
+  private static long mixed(long a, long b, long c, long d, int length) {
+    long hash = (a ^ length) * FACTOR + b * (FACTOR + STEP) + c * (FACTOR + 2 * STEP) + d * (FACTOR + 3 * STEP);
+    hash = (hash ^ hash >>> 32) * FACTOR;
+    return hash ^ hash >>> 32;
   }
 
   /** Add a text of UTF-8; false where there are too many different ones. */
@@ -177,6 +220,12 @@ final class Coded {
 
   /** A multiply for each eight bytes, none of which waits for another. */
   private static long hash(byte[] text, long from, int length) {
+    if (isShort(length)) {
+      int last = length - 8;
+      long b = Platform.getLong(text, from + Math.min(8, last));
+      long c = Platform.getLong(text, from + Math.min(16, last));
+      return mixed(Platform.getLong(text, from), b, c, Platform.getLong(text, from + last), length);
+    }
     long hash = length;
     if (length >= 8) {
       long factor = FACTOR;

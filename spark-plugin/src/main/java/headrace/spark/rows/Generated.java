@@ -1,5 +1,6 @@
 package headrace.spark.rows;
 
+import java.lang.reflect.Constructor;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -28,31 +29,35 @@ final class Generated<T> {
 
   private static final class Entry<T> {
     long rows;
-    T made;
+    Constructor<? extends T> made;
   }
 
   Generated(Class<T> parent) {
     this.parent = parent;
   }
 
-  /** Null as long as there were few rows. Args: {@code source} gives the body of a class. */
+  /** A new instance; null as long as there were few rows. Args: {@code source} gives the body of a class. */
   synchronized T get(String key, int rows, Supplier<String> source) {
     Entry<T> entry = entries.computeIfAbsent(key, absent -> new Entry<>());
     entry.rows += rows;
     if (entry.made == null && entry.rows >= FEWEST_ROWS) {
       entry.made = compile(source.get());
     }
-    return entry.made;
+    try {
+      return entry.made == null ? null : entry.made.newInstance();
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
   }
 
-  private T compile(String body) {
+  private Constructor<? extends T> compile(String body) {
     ClassBodyEvaluator evaluator = new ClassBodyEvaluator();
     evaluator.setParentClassLoader(parent.getClassLoader());
     evaluator.setExtendedClass(parent);
     evaluator.setDefaultImports("org.apache.spark.unsafe.Platform", "org.apache.spark.unsafe.types.UTF8String");
     try {
       evaluator.cook(body);
-      return parent.cast(evaluator.getClazz().getDeclaredConstructor().newInstance());
+      return evaluator.getClazz().asSubclass(parent).getDeclaredConstructor();
     } catch (CompileException | ReflectiveOperationException error) {
       throw new IllegalStateException("a class was generated that cannot be used:\n" + body, error);
     }

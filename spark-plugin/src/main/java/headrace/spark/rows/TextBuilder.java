@@ -36,7 +36,7 @@ public final class TextBuilder extends ColumnBuilder {
 
   public void add(String value) throws Unfit {
     byte[] latin = Strings.latin(value);
-    if (latin != null && (coded != null ? coded.putKnown(latin, latin.length) : copied(latin))) {
+    if (latin != null && (coded != null ? coded.putKnown(latin) : copied(latin))) {
       length++;
       return;
     }
@@ -63,20 +63,27 @@ public final class TextBuilder extends ColumnBuilder {
     }
     long from = Platform.BYTE_ARRAY_OFFSET;
     long to = from + end;
-    long last = Platform.getLong(latin, from + count - 8);
-    long all = last;
-    for (int n = 0; n < count - 8; n += 8) {
-      long word = Platform.getLong(latin, from + n);
-      all |= word;
-      Platform.putLong(bytes, to + n, word);
+    int last = count - 8;
+    // Words overlap, so that lengths decide few branches, which would be guessed wrong.
+    long all = word(latin, from, to, 0) | word(latin, from, to, Math.min(8, last))
+        | word(latin, from, to, Math.min(16, last)) | word(latin, from, to, last);
+    if (count > 32) {
+      all |= word(latin, from, to, 24) | word(latin, from, to, Math.min(32, last)) | word(latin, from, to, Math.min(40, last))
+          | word(latin, from, to, Math.min(48, last));
     }
-    Platform.putLong(bytes, to + count - 8, last);
     if ((all & Texts.HIGH_BITS) != 0) {
       return false;
     }
     end += count;
     Platform.putInt(offsets, from + 4L * length + 4, end);
     return true;
+  }
+
+  /** Copy a word; gives it. */
+  private long word(byte[] latin, long from, long to, int at) {
+    long word = Platform.getLong(latin, from + at);
+    Platform.putLong(bytes, to + at, word);
+    return word;
   }
 
   /** Whether each surrogate has its other one: else what its bytes are is another text. */

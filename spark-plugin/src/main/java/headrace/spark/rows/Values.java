@@ -27,7 +27,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /** Values as `Object[]` and `Row` have them. */
-public final class Values {
+final class Values {
   private static final ArrowType ANY_WIDTH = ArrowType.integer(64, true);
   private static final long SECOND = 1_000_000;
 
@@ -166,7 +166,7 @@ public final class Values {
 
   /** Args: the bytes are UTF-8, and if it says so, of ASCII. */
   @SuppressWarnings("deprecation") // nothing else takes bytes of ASCII without a look at them
-  public static String text(boolean ascii, byte[] bytes, int from, int to) {
+  static String text(boolean ascii, byte[] bytes, int from, int to) {
     return ascii ? new String(bytes, 0, from, to - from) : new String(bytes, from, to - from, StandardCharsets.UTF_8);
   }
 

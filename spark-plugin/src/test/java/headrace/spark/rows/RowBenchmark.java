@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import net.razorvine.pickle.Pickler;
 import net.razorvine.pickle.Unpickler;
 
@@ -18,112 +19,108 @@ import net.razorvine.pickle.Unpickler;
  * Times writing and reading rows against pickle, as Spark has it, for the benchmarks.
  *
  * <p>Arguments: the same rows, as tuples, in two streams: without dictionaries and with them; then how many times. Prints JSON:
- * for each way the median of nanoseconds a row, of all threads of the process, so that those of the garbage collector count,
- * and how many bytes a row takes. The ways take turns, and what each gives is compared with the rows at first.
+ * for each way the median of nanoseconds a row, of all threads of the process, so that the garbage collector's count, and how
+ * many bytes a row takes. The ways take turns, and what each gives is compared with the rows at first. No row is kept.
  */
 public final class RowBenchmark {
   private static final int PICKLED = 100;
-  private static final ByteArrayOutputStream OUT = new ByteArrayOutputStream();
 
-  private RowBenchmark() {}
+  /** What is written is written here, each time anew. */
+  private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+
+  private final Object[][] rows;
 
   private interface Work {
-    Object run() throws IOException;
+    void run(Consumer<Object> each) throws IOException;
+  }
+
+  private RowBenchmark(Object[][] rows) {
+    this.rows = rows;
   }
 
   public static void main(String[] arguments) throws IOException {
     byte[] plain = Files.readAllBytes(Path.of(arguments[0]));
     byte[] coded = Files.readAllBytes(Path.of(arguments[1]));
-    Object[][] rows = read(plain);
-    List<byte[]> each = pickled(rows, 1);
-    List<byte[]> lists = pickled(rows, PICKLED);
+    int times = Integer.parseInt(arguments[2]);
+    List<Object> rows = new ArrayList<>();
+    read(plain, rows::add);
+    System.out.println(new ObjectMapper().writeValueAsString(new RowBenchmark(rows.toArray(new Object[0][])).run(plain, coded, times)));
+  }
+
+  private Map<String, Object> run(byte[] plain, byte[] coded, int times) throws IOException {
+    List<byte[]> each = new ArrayList<>();
+    pickle(1, pickle -> each.add((byte[]) pickle));
+    List<byte[]> lists = new ArrayList<>();
+    pickle(PICKLED, pickle -> lists.add((byte[]) pickle));
+    write(ignored -> {});
+    Map<String, Long> bytes = new LinkedHashMap<>();
+    bytes.put("pickle", each.stream().mapToLong(pickle -> pickle.length).sum() / rows.length);
+    bytes.put("pickle of lists", lists.stream().mapToLong(pickle -> pickle.length).sum() / rows.length);
+    bytes.put("plain", (long) plain.length / rows.length);
+    bytes.put("written", (long) out.size() / rows.length);
+
     Map<String, Work> ways = new LinkedHashMap<>();
-    ways.put("write pickle", () -> pickled(rows, 1));
-    ways.put("write pickle of lists", () -> pickled(rows, PICKLED));
-    ways.put("write", () -> written(rows));
-    ways.put("read pickle", () -> unpickled(each, rows.length));
-    ways.put("read pickle of lists", () -> unpickled(lists, rows.length));
-    ways.put("read plain", () -> read(plain));
-    ways.put("read dictionaries", () -> read(coded));
-    ways.forEach((name, way) -> check(name, way, rows));
+    ways.put("read pickle", keep -> unpickle(each, false, keep));
+    ways.put("read pickle of lists", keep -> unpickle(lists, true, keep));
+    ways.put("read plain", keep -> read(plain, keep));
+    ways.put("read dictionaries", keep -> read(coded, keep));
+    ways.put("read written", keep -> read(out.toByteArray(), keep));
+    for (Map.Entry<String, Work> way : ways.entrySet()) {
+      check(way.getKey(), way.getValue());
+    }
+    ways.remove("read written");
+    ways.put("write pickle", keep -> pickle(1, keep));
+    ways.put("write pickle of lists", keep -> pickle(PICKLED, keep));
+    ways.put("write", this::write);
     Map<String, Object> found = new LinkedHashMap<>();
     found.put("rows", rows.length);
-    found.put("ns", medians(ways, rows.length, Integer.parseInt(arguments[2])));
-    found.put("bytes", Map.of("write pickle", size(each) / rows.length, "write pickle of lists", size(lists) / rows.length,
-        "write", written(rows).size() / rows.length, "read plain", plain.length / rows.length));
-    System.out.println(new ObjectMapper().writeValueAsString(found));
+    found.put("ns", medians(ways, times));
+    found.put("bytes", bytes);
+    return found;
   }
 
-  private static long size(List<byte[]> pickles) {
-    return pickles.stream().mapToLong(pickle -> pickle.length).sum();
-  }
-
-  private static Object[][] read(byte[] data) throws IOException {
-    List<Object[]> rows = new ArrayList<>();
+  private static void read(byte[] data, Consumer<Object> each) throws IOException {
     try (RowReader<Object> reader = RowSource.of(data).arrays()) {
       while (reader.next()) {
-        rows.add((Object[]) reader.get());
+        each.accept(reader.get());
       }
     }
-    return rows.toArray(new Object[0][]);
   }
 
-  private static ByteArrayOutputStream written(Object[][] rows) throws IOException {
-    OUT.reset();
-    try (RowWriter<Object[]> writer = RowSink.to(OUT).arrays()) {
+  private void write(Consumer<Object> each) throws IOException {
+    out.reset();
+    try (RowWriter<Object[]> writer = RowSink.to(out).arrays()) {
       for (Object[] row : rows) {
         writer.write(row);
       }
       writer.end();
     }
-    return OUT;
+    each.accept(out);
   }
 
   /** Args: {@code size} is how many rows are in a pickle; one is not in a list. */
-  private static List<byte[]> pickled(Object[][] rows, int size) throws IOException {
+  private void pickle(int size, Consumer<Object> each) throws IOException {
     Pickler pickler = new Pickler(true, false);
-    List<byte[]> pickles = new ArrayList<>();
     for (int n = 0; n < rows.length; n += size) {
-      pickles.add(pickler.dumps(size == 1 ? rows[n] : Arrays.copyOfRange(rows, n, Math.min(rows.length, n + size))));
+      each.accept(pickler.dumps(size == 1 ? rows[n] : Arrays.copyOfRange(rows, n, Math.min(rows.length, n + size))));
     }
-    return pickles;
   }
 
-  private static Object[][] unpickled(List<byte[]> pickles, int count) throws IOException {
+  private static void unpickle(List<byte[]> pickles, boolean lists, Consumer<Object> each) throws IOException {
     Unpickler unpickler = new Unpickler();
-    Object[][] rows = new Object[count][];
-    int n = 0;
     for (byte[] pickle : pickles) {
       Object found = unpickler.loads(pickle);
-      if (pickles.size() == count) {
-        rows[n++] = (Object[]) found;
-      } else {
-        for (Object row : (Object[]) found) {
-          rows[n++] = (Object[]) row;
-        }
+      for (Object row : lists ? (Object[]) found : new Object[] {found}) {
+        each.accept(row);
       }
     }
-    return rows;
   }
 
-  private static void check(String name, Work way, Object[][] rows) {
-    try {
-      Object given = way.run();
-      Object[][] found = null;
-      if (given instanceof Object[][]) {
-        found = (Object[][]) given;
-      } else if (given instanceof ByteArrayOutputStream) {
-        found = read(((ByteArrayOutputStream) given).toByteArray());
-      } else {
-        List<byte[]> pickles = new ArrayList<>();
-        ((List<?>) given).forEach(pickle -> pickles.add((byte[]) pickle));
-        found = unpickled(pickles, rows.length);
-      }
-      if (!Arrays.deepEquals(widened(rows), widened(found))) {
-        throw new IllegalStateException(name + " does not give the rows");
-      }
-    } catch (IOException error) {
-      throw new IllegalStateException(name, error);
+  private void check(String name, Work way) throws IOException {
+    List<Object> found = new ArrayList<>();
+    way.run(found::add);
+    if (!Arrays.deepEquals(widened(rows), widened(found.toArray(new Object[0][])))) {
+      throw new IllegalStateException(name + ": these are other rows");
     }
   }
 
@@ -150,23 +147,21 @@ public final class RowBenchmark {
     return sum;
   }
 
-  private static Map<String, Double> medians(Map<String, Work> ways, int rows, int times) throws IOException {
+  private Map<String, Double> medians(Map<String, Work> ways, int times) throws IOException {
     Map<String, double[]> taken = new LinkedHashMap<>();
     ways.keySet().forEach(name -> taken.put(name, new double[times]));
-    int warm = Math.max(times, 10);
-    Object last = null;
-    for (int time = -warm; time < times; time++) {
+    Object[] last = new Object[1];
+    for (int time = -Math.max(times, 10); time < times; time++) {
       for (Map.Entry<String, Work> way : ways.entrySet()) {
-        last = null;
         long begun = cpu();
-        last = way.getValue().run();
+        way.getValue().run(row -> last[0] = row);
         if (time >= 0) {
-          taken.get(way.getKey())[time] = (cpu() - begun) / (double) rows;
+          taken.get(way.getKey())[time] = (cpu() - begun) / (double) rows.length;
         }
       }
     }
     Map<String, Double> medians = new LinkedHashMap<>();
     taken.forEach((name, all) -> medians.put(name, Arrays.stream(all).sorted().toArray()[times / 2]));
-    return last == null ? Map.of() : medians;
+    return medians;
   }
 }

@@ -123,7 +123,7 @@ class RowWriterTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "empty_tuples", "tuples", "nulls", "ints", "texts", "dictionary", "dictionary_grows", "bools", "dates", "datetimes",
+        "empty", "empty_tuples", "tuples", "nulls", "ints", "texts", "dictionary", "dictionary_grows", "bools", "dates", "datetimes",
         "timedeltas", "decimals", "uuids", "maps", "segments"
       })
   void aVectorIsWrittenAsByPython(String name) throws IOException {
@@ -302,6 +302,26 @@ class RowWriterTest {
       assertThrows(IOException.class, writer::flush);
       assertThrows(IOException.class, () -> writer.write(new Object[] {1}));
       assertThrows(IOException.class, writer::end);
+    }
+  }
+
+  @Test
+  void writersOfTheSameColumnsDoNotShareThem() throws IOException {
+    List<Row> rows = rows(6000);
+    ByteArrayOutputStream[] outs = {new ByteArrayOutputStream(), new ByteArrayOutputStream()};
+    try (RowWriter<Row> first = RowSink.to(outs[0]).as(ALL).rows(); RowWriter<Row> second = RowSink.to(outs[1]).as(ALL).rows()) {
+      for (int n = 0; n < rows.size(); n++) {
+        (n % 2 == 0 ? first : second).write(rows.get(n));
+      }
+      first.end();
+      second.end();
+    }
+    for (int i = 0; i < 2; i++) {
+      List<Row> half = new ArrayList<>();
+      for (int n = i; n < rows.size(); n += 2) {
+        half.add(rows.get(n));
+      }
+      assertAreEqual(half, Vectors.all(RowSource.of(outs[i].toByteArray()).as(ALL).rows()));
     }
   }
 
