@@ -58,6 +58,7 @@ def test_files_of_two_calendars(spark: Spark, tmp_path: Path, kind: str, zone: s
     with session(spark, **modes, **written):
         spark.run(f"INSERT OVERWRITE DIRECTORY '{folder}' USING parquet {ROWS}")
     assert same(spark, folder).num_rows == 9_000
+    assert same(spark, folder, "SELECT count(*) AS n FROM {}").to_pylist() == [{"n": 9_000}]
     # Days of old move; filters must not believe the file's bounds of them.
     for condition in (
         "day = DATE'1500-03-01'",
@@ -114,6 +115,8 @@ def test_files_that_do_not_say_it(spark: Spark, tmp_path: Path) -> None:
     # Nobody has said otherwise: other writers count by one calendar.
     assert spark.read("SELECT day FROM t", views={"t": files(path)}).to_pylist() == [{"day": taken}]
     moved = same(spark, path, datetimeRebaseMode="LEGACY")
+    for mode in ("LEGACY", "EXCEPTION"):
+        same(spark, path, "SELECT count(*), max(1) FROM {}", int96RebaseMode=mode)
     assert moved.to_pylist() != same(spark, path, datetimeRebaseMode="CORRECTED").to_pylist()
     told = f"{path} cannot be read: the column 'day': it has days before October 1582"
     with session(spark, **{READ: "LEGACY"}):

@@ -113,7 +113,9 @@ impl Calendar {
         file: &SchemaDescriptor,
         path: &str,
     ) -> error::Result<RecordBatch> {
-        if self.days == Mode::Corrected && self.int96 == Mode::Corrected {
+        let kept = self.days == Mode::Corrected && self.int96 == Mode::Corrected;
+        // Rows without columns have nothing to count, and only the batch knows how many they are.
+        if kept || roots.is_empty() {
             return Ok(batch);
         }
         let columns = batch.columns().iter().zip(roots).map(|(column, root)| {
@@ -373,6 +375,17 @@ mod tests {
                 .value(0)
         };
         assert_eq!((days(0), days(2)), (-200_000, -199_990));
+    }
+
+    #[test]
+    fn rows_without_columns_stay_as_many() {
+        let rows = arrow_array::RecordBatchOptions::new().with_row_count(Some(3));
+        let none = Arc::new(arrow_schema::Schema::empty());
+        let batch = RecordBatch::try_new_with_options(none, vec![], &rows).unwrap();
+        let schema = parse_message_type("message m { optional int32 a (DATE); }").unwrap();
+        let file = SchemaDescriptor::new(Arc::new(schema));
+        let legacy = calendar(&[(VERSION, "2.4.0")], Mode::Corrected);
+        assert_eq!(legacy.counted(batch, &[], &file, "f").unwrap().num_rows(), 3);
     }
 
     #[test]
