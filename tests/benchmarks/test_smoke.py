@@ -57,7 +57,15 @@ SHARES = [
     ["cache-join", "cache-sql", "cache-pit"],
     ["spark-parquet", "spark-csv", "spark-bridge"],
     ["spark-batches", "spark-faces", "spark-pit"],
-    ["codec-encode", "codec-decode", "codec-wide", "codec-nested", "codec-unicode", "codec-nulls", "codec-row"],
+    [
+        "codec-encode",
+        "codec-decode",
+        "codec-wide",
+        "codec-nested",
+        "codec-unicode",
+        "codec-nulls",
+        "codec-row",
+    ],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.

@@ -37,9 +37,12 @@ def test_it_reads_by_arrow(profile: str, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": range(ROWS), "text": [f"t{i % 7}" for i in range(ROWS)]}), path)
     program = """
         import json, sys
+        import psutil
         import headrace.spark
 
-        spark = headrace.spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
+        spark = headrace.spark.session(master="local[2]", config={"spark.ui.port": "0"})
+        heard = [c.laddr.ip for p in psutil.Process().children(True) for c in p.net_connections("tcp") if c.status == "LISTEN"]
+        assert len(heard) >= 3 and {ip.removeprefix("::ffff:") for ip in heard} == {"127.0.0.1"}, heard
         assert headrace.spark.session(master="local[2]") is spark
         found = spark.read.format("arrow").load(sys.argv[1])
         found.createOrReplaceTempView("numbers")

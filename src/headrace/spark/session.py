@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,8 +69,23 @@ def session(*, master: str | None = None, config: Mapping[str, str] | None = Non
         builder = builder.master(master)
     for name, value in told.items():
         builder = builder.config(name, value)
-    made: SparkSession = builder.getOrCreate()
+    with _local_ip(told.get("spark.driver.bindAddress") if local else None):
+        made: SparkSession = builder.getOrCreate()
     return made
+
+
+@contextmanager
+def _local_ip(address: str | None) -> Iterator[None]:
+    """Within, a JVM that starts has its web pages listen there: no setting but this variable tells them where."""
+    name = "SPARK_LOCAL_IP"
+    if address is None or name in os.environ:
+        yield
+        return
+    os.environ[name] = address
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def _jar(version: str) -> Path:
