@@ -25,8 +25,10 @@ AZURITE := .azurite
 JDBC := .jdbc
 DEBIAN := .debian
 WHEELS := dist/wheels
-# The native part is compiled for each: it looks into the objects of CPython.
+# The native part is compiled for each: it looks into the objects of CPython. pyenv, where there is one, hides all
+# versions but those it is told of.
 CPYTHONS := 3.11 3.12 3.13
+SHOW_CPYTHONS := PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :)
 SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE) $(JDBC) $(DEBIAN)
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FACES := $(PLUGIN)/target/faces.jar
@@ -241,15 +243,14 @@ format: setup ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-# The build tools come from the lock file by way of .venv; nothing is downloaded. pyenv, where there is one, hides all
-# versions but those it is told of.
+# The build tools come from the lock file by way of .venv; nothing is downloaded.
 dist: setup ## source distribution and wheels, in dist/
 	$(UV) build --offline --no-build-isolation --python $(BIN)/python --clear --out-dir dist
-	PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :) $(BIN)/maturin build --quiet --release --locked \
+	$(SHOW_CPYTHONS) $(BIN)/maturin build --quiet --release --locked \
 		--manifest-path native/Cargo.toml --interpreter $(CPYTHONS:%=python%) --out dist
 
 check-dist: setup ## install the wheels from dist/ into new environments and run the README's ten lines there
-	PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :) $(BIN)/python scripts/check_dist.py $(CPYTHONS:%=python%)
+	$(SHOW_CPYTHONS) $(BIN)/python scripts/check_dist.py $(CPYTHONS:%=python%)
 
 bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name
 	$(BIN)/python -m benchmarks $(WORKLOAD)

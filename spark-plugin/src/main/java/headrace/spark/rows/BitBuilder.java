@@ -23,11 +23,6 @@ final class BitBuilder extends ColumnBuilder {
   }
 
   @Override
-  void addInternal(Object value) throws Unfit {
-    add(value);
-  }
-
-  @Override
   void addNull() throws Unfit {
     if (length / 8 == values.length) {
       values = grown(values, values.length + 1L);
@@ -51,14 +46,6 @@ final class BitBuilder extends ColumnBuilder {
   @Override
   long size() {
     return length / 8;
-  }
-
-  @Override
-  void settle(StringBuilder signature) {}
-
-  @Override
-  Field written() {
-    return field;
   }
 
   @Override

@@ -62,7 +62,9 @@ public abstract class ColumnBuilder {
 
   abstract void add(Object value) throws Unfit;
 
-  abstract void addInternal(Object value) throws Unfit;
+  void addInternal(Object value) throws Unfit {
+    add(value);
+  }
 
   /** Fill the place of a value that is not there. */
   abstract void addNull() throws Unfit;
@@ -96,13 +98,15 @@ public abstract class ColumnBuilder {
   abstract long size();
 
   /** Make ready to be written. What the schema depends on goes to {@code signature}. */
-  abstract void settle(StringBuilder signature);
+  void settle(StringBuilder signature) {}
 
   /** Call for each dictionary, in the order of their ids. */
   void dictionaries(Consumer<TextBuilder> each) {}
 
   /** As the schema tells it. */
-  abstract Field written();
+  Field written() {
+    return field;
+  }
 
   /** Hand its arrays to a batch. */
   final void arrays(BatchWriter batch) {

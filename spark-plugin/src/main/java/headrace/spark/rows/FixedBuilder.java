@@ -83,11 +83,6 @@ public final class FixedBuilder extends ColumnBuilder {
   }
 
   @Override
-  void addInternal(Object value) throws Unfit {
-    add(value);
-  }
-
-  @Override
   void addNull() throws Unfit {
     int begin = (int) (next() - Platform.BYTE_ARRAY_OFFSET);
     Arrays.fill(values, begin, begin + width, (byte) 0);
@@ -100,14 +95,6 @@ public final class FixedBuilder extends ColumnBuilder {
   @Override
   long size() {
     return (long) width * length;
-  }
-
-  @Override
-  void settle(StringBuilder signature) {}
-
-  @Override
-  Field written() {
-    return field;
   }
 
   @Override

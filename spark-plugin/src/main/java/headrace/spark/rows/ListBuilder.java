@@ -2,27 +2,19 @@ package headrace.spark.rows;
 
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.Platform;
 
 /** Lists, and maps: lists of their entries. */
-final class ListBuilder extends ColumnBuilder {
-  /** Of the values; of keys and values, of a map. */
-  private final ColumnBuilder[] parts;
-
-  /** What the parts are to Spark. */
-  private final DataType[] types;
-
+final class ListBuilder extends NestedBuilder {
   /** One more than values. */
   private byte[] offsets = new byte[1024];
 
+  /** Args: {@code parts} are the values; keys and values, of a map. */
   ListBuilder(Field field, String path, ColumnBuilder[] parts, DataType[] types) {
-    super(field, path);
-    this.parts = parts;
-    this.types = types;
+    super(field, path, parts, types);
   }
 
   private boolean isMap() {
@@ -105,34 +97,8 @@ final class ListBuilder extends ColumnBuilder {
   }
 
   @Override
-  void clear() {
-    super.clear();
-    for (ColumnBuilder part : parts) {
-      part.clear();
-    }
-  }
-
-  @Override
   long size() {
-    long size = 4L * length;
-    for (ColumnBuilder part : parts) {
-      size += part.size();
-    }
-    return size;
-  }
-
-  @Override
-  void settle(StringBuilder signature) {
-    for (ColumnBuilder part : parts) {
-      part.settle(signature);
-    }
-  }
-
-  @Override
-  void dictionaries(Consumer<TextBuilder> each) {
-    for (ColumnBuilder part : parts) {
-      part.dictionaries(each);
-    }
+    return 4L * length + super.size();
   }
 
   @Override

@@ -12,11 +12,6 @@ final class NullBuilder extends ColumnBuilder {
   }
 
   @Override
-  void addInternal(Object value) throws Unfit {
-    add(value);
-  }
-
-  @Override
   void addNull() {}
 
   @Override
@@ -25,14 +20,6 @@ final class NullBuilder extends ColumnBuilder {
   @Override
   long size() {
     return 0;
-  }
-
-  @Override
-  void settle(StringBuilder signature) {}
-
-  @Override
-  Field written() {
-    return field;
   }
 
   @Override

@@ -2,22 +2,14 @@ package headrace.spark.rows;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 
 /** Rows within rows. */
-final class StructBuilder extends ColumnBuilder {
-  private final ColumnBuilder[] parts;
-
-  /** What the parts are to Spark. */
-  private final DataType[] types;
-
+final class StructBuilder extends NestedBuilder {
   StructBuilder(Field field, String path, ColumnBuilder[] parts, DataType[] types) {
-    super(field, path);
-    this.parts = parts;
-    this.types = types;
+    super(field, path, parts, types);
   }
 
   @Override
@@ -59,37 +51,6 @@ final class StructBuilder extends ColumnBuilder {
   void truncateValues(int n) {
     for (ColumnBuilder part : parts) {
       part.truncate(n);
-    }
-  }
-
-  @Override
-  void clear() {
-    super.clear();
-    for (ColumnBuilder part : parts) {
-      part.clear();
-    }
-  }
-
-  @Override
-  long size() {
-    long size = 0;
-    for (ColumnBuilder part : parts) {
-      size += part.size();
-    }
-    return size;
-  }
-
-  @Override
-  void settle(StringBuilder signature) {
-    for (ColumnBuilder part : parts) {
-      part.settle(signature);
-    }
-  }
-
-  @Override
-  void dictionaries(Consumer<TextBuilder> each) {
-    for (ColumnBuilder part : parts) {
-      part.dictionaries(each);
     }
   }
 
