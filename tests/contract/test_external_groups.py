@@ -173,7 +173,7 @@ class TestJoins:
         query = flights.select("id", "tailnum").join(prices.select("price"), on="tailnum")
         found = {row["id"]: row["price"] for row in rows(query.read())}
         assert found == {1: 1.0, 2: 5.0, 3: None}
-        assert "1 rows are ignored, whose seen is null" in query.explain()
+        assert "1 row is ignored, whose seen is null" in query.explain()
 
     def test_ties(self, database, flights, prices):
         database.execute("INSERT INTO prices VALUES ('N1', '2026-01-01 05:00:00', 50)")

@@ -26,7 +26,7 @@ def test_a_view_is_the_same_on_both(view):
     same(result, view.training_data(engine="duckdb"))
     told = result.explain()
     assert "on Spark: " in told
-    assert "in 1 sorts by key and time, 3 lookups" in told
+    assert "in 1 sort by key and time, 3 lookups" in told
     assert "on DuckDB: engine='duckdb'" in view.explain(engine="duckdb")
 
 

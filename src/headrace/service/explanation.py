@@ -32,7 +32,8 @@ def explain(
         lines.append(_lookup(plan, lookup, snapshots[lookup.side]))
         if timeless.get(lookup.side):
             time = plan.resolved.sides[lookup.side].definition.event_time
-            lines.append(f"  {timeless[lookup.side]} rows are ignored, whose {time} is null")
+            ignored = "1 row is" if timeless[lookup.side] == 1 else f"{timeless[lookup.side]} rows are"
+            lines.append(f"  {ignored} ignored, whose {time} is null")
         lines += [f"  {line}" for line in _conditions(plan, lookup.side)]
     lines += [f"then keep rows where {describe(f.condition)}" for f in plan.filters]
     if plan.latest:
@@ -41,11 +42,11 @@ def explain(
     if plan.ordered:
         lines.append("in the order of event time, primary key, other columns")
     if plan.limit is not None:
-        lines.append(f"at most {plan.limit} rows")
+        lines.append(f"at most {_count(plan.limit, 'row')}")
     lines.append(f"on {choice.shown}")
     if choice.engine == "spark" and plan.lookups:
         sorts = sum(bundle[0].by_time for bundle in bundles(plan))
-        lines.append(f"in {sorts} sorts by key and time, {len(plan.lookups)} lookups")
+        lines.append(f"in {_count(sorts, 'sort')} by key and time, {_count(len(plan.lookups), 'lookup')}")
     elif len(plan.lookups) > CHAINED_LOOKUPS:
         lines.append(f"in {len(plan.lookups)} stages, one temporary table each")
     if prepared.labels:
@@ -74,6 +75,10 @@ def _unused_times(plan: Plan) -> Iterable[str]:
                 f"the spine has no {root.event_time!r}, the event time of {root.ref}, so its rows are of now: "
                 f"if their time is {' or '.join(map(repr, times))}, name it with event_time="
             )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _part(part: Part) -> str:
