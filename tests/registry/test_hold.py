@@ -68,8 +68,10 @@ def test_a_file_of_two_names_is_one_database(tmp_path: Path) -> None:
         others = [Holder(threads, partial(hold, [A], alone=True)) for hold in holds[1:]]
         assert not any(other.has(0.3) for other in others)
         first.let_go()
-        for _ in others:
-            next(other for other in others if other.has(2)).let_go()
+        while others:
+            had = next(other for other in others if other.has(2))
+            had.let_go()
+            others.remove(had)
 
 
 def test_many_at_once_do_not_wait_for_a_connection(hold: RegistryHold) -> None:
