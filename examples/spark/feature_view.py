@@ -3,7 +3,7 @@
 import headrace as hr
 import headrace.spark
 
-spark = headrace.spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
+spark = headrace.spark.session(master="local[2]", config={"spark.ui.enabled": "false"}, delta=True)
 
 with hr.connect("./lake", project="spark_view", spark=spark) as fs:
     weather = fs.create_feature_group("weather", primary_key=["origin"], event_time="seen", ttl="2h")

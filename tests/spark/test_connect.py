@@ -20,7 +20,7 @@ SERVER = """
     def server(folder):
         home = pathlib.Path(pyspark.__file__).parent
         settings = {"spark.jars": str(headrace_spark.jar(pyspark.__version__))}
-        settings = headrace.spark.delta.with_delta(settings, pyspark.__version__, home)
+        settings = headrace.spark.delta.with_delta(settings, pyspark.__version__, home, fetch=False)
         settings |= {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": "0"}
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
         settings |= {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}

@@ -82,4 +82,4 @@ def test_a_session_that_lacks_what_a_table_needs(profile: str, tmp_path: Path) -
     lacking, also = run(profile, program, tmp_path / "lake")
     assert lacking == also
     assert lacking[0] == "MISSING_DEPENDENCY"
-    assert "headrace.spark.session()" in lacking[1]
+    assert "headrace.spark.session(delta=True)" in lacking[1]

@@ -56,7 +56,7 @@ def test_it_reads_by_arrow(profile: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_it_fetches_delta_lake_where_there_is_none(profile: str, tmp_path: Path) -> None:
+def test_it_fetches_delta_lake_where_it_is_asked_to(profile: str, tmp_path: Path) -> None:
     program = """
         import json, sys
 
@@ -64,13 +64,49 @@ def test_it_fetches_delta_lake_where_there_is_none(profile: str, tmp_path: Path)
         import headrace.spark
 
         config = {"spark.ui.enabled": "false", "spark.jars.ivy": sys.argv[1]}
-        spark = headrace.spark.session(master="local[1]", config=config)
+        spark = headrace.spark.session(master="local[1]", config=config, delta=True)
         spark.sql(f"CREATE TABLE delta.`{sys.argv[1]}/table` (id INT) USING delta")
         print(json.dumps(spark.read.format("delta").load(f"{sys.argv[1]}/table").columns))
         spark.stop()
     """
     assert run(profile, program, tmp_path) == ["id"]
     assert len(list((tmp_path / "jars").glob("*delta-s*.jar"))) == 2
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_it_fetches_nothing_else(profile: str, tmp_path: Path) -> None:
+    """Files are read where nothing can be fetched, and Delta tables are refused with what to do."""
+    path = tmp_path / "numbers.parquet"
+    pq.write_table(pa.table({"id": range(10)}), path)
+    program = """
+        import json, sys
+
+        sys.prefix = sys.argv[1]  # whose folder jars has those of the tests
+        import headrace as hr, headrace.spark
+
+        config = {"spark.ui.enabled": "false", "spark.jars.ivy": sys.argv[1] + "/ivy"}
+        config["spark.jars.repositories"] = "http://127.0.0.1:1/"
+        spark = headrace.spark.session(master="local[1]", config=config)
+        told = [spark.read.format("arrow").load(sys.argv[2]).count()]
+        with hr.connect(f"{sys.argv[1]}/lake", spark=spark) as fs:
+            rows = fs.create_feature_group("rows", primary_key=["id"])
+            rows.insert([{"id": 1}])
+            try:
+                rows.select().read(engine="spark").to_arrow()
+            except hr.MissingDependency as error:
+                told.append(error.hint)
+        try:
+            headrace.spark.session(delta=True)
+        except hr.Conflict as error:
+            told.append(str(error))
+        print(json.dumps(told))
+        spark.stop()
+    """
+    count, hint, conflict = run(profile, program, tmp_path, path)
+    assert count == 10
+    assert "headrace.spark.session(delta=True)" in hint
+    assert "without Delta Lake" in conflict
+    assert not (tmp_path / "ivy").exists()
 
 
 def test_beside_a_session_without_it(tmp_path: Path) -> None:

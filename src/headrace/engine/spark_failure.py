@@ -60,7 +60,7 @@ _CLASSES: dict[str, tuple[type[HeadraceError], str]] = {
     "SparkClassNotFoundException": (MissingDependency, "Spark lacks what a table needs: {}"),
 }
 _HINTS: dict[type[HeadraceError], str] = {
-    MissingDependency: "take a session of headrace.spark.session(), or give yours the jars of Delta Lake",
+    MissingDependency: "take a session of headrace.spark.session(delta=True), or give yours the jars of Delta Lake",
     LimitExceeded: "give its executors more memory, or more partitions: spark.sql.shuffle.partitions",
 }
 

@@ -67,7 +67,7 @@ def session_of(spark: SparkChoice | None) -> SparkEngine:
     if spark is None:
         raise Unsupported(
             "the store was opened without a session of Spark",
-            hint="hr.connect(root, spark=headrace.spark.session()); a service has none",
+            hint="hr.connect(root, spark=headrace.spark.session(delta=True)); a service has none",
         )
     return spark.engine
 

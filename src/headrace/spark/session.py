@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import Conflict, MissingDependency
-from headrace.spark.delta import with_delta
+from headrace.spark.delta import EXTENSIONS, reads_delta, with_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,10 +24,13 @@ _CORRECTED = {
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
-def session(*, master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """A Spark session that reads `format("arrow")` and the tables of feature groups.
+def session(
+    *, master: str | None = None, config: Mapping[str, str] | None = None, delta: bool = False
+) -> SparkSession:
+    """A Spark session that reads `format("arrow")` and `format("headrace")`, for which nothing is fetched.
 
-    Its driver and executors are given all that this takes; see `headrace.spark.delta` for what they need of Delta Lake.
+    It reads the Delta tables of `hr.connect(…, spark=…)`, too, where the jars of Delta Lake are on Spark's class path or
+    in the folder `jars` of Python's environment, or are asked for.
 
     One that was made so before in this process is given again, as by Spark's own builder.
 
@@ -35,10 +38,11 @@ def session(*, master: str | None = None, config: Mapping[str, str] | None = Non
         master: such as "local[4]" or "spark://host:7077"; else as Spark itself is configured. A local one listens on
             127.0.0.1 only, unless `config` says otherwise.
         config: settings of Spark besides. Jars that it names in `spark.jars` are kept.
+        delta: where there are no jars of Delta Lake, Spark fetches them from Maven Central as it starts.
 
     Raises:
         MissingDependency: PySpark or headrace-spark is not installed, or has no jar for this version of Spark.
-        Conflict: a session without the data source runs in this process.
+        Conflict: a session without the data source, or without the Delta Lake asked for, runs in this process.
     """
     try:
         import pyspark
@@ -54,6 +58,10 @@ def session(*, master: str | None = None, config: Mapping[str, str] | None = Non
             "a Spark session without the Arrow data source runs in this process",
             hint="stop it first: spark.stop(); or add the jar of headrace-spark to its spark.jars",
         )
+    if running is not None and delta and not reads_delta(running.conf.get(EXTENSIONS, "") or ""):
+        raise Conflict(
+            "a Spark session without Delta Lake runs in this process", hint="stop it first: spark.stop()"
+        )
     told = dict(config or {})
     local = (master or told.get("spark.master", "")).startswith("local")
     told = (_LOOPBACK if local else {}) | told
@@ -61,7 +69,7 @@ def session(*, master: str | None = None, config: Mapping[str, str] | None = Non
         told = _CORRECTED | told
     told[_JARS] = ",".join(filter(None, [told.get(_JARS), str(jar)]))
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    told = with_delta(told, pyspark.__version__, home)
+    told = with_delta(told, pyspark.__version__, home, fetch=delta)
     # Else workers run whatever `python3` is there.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
