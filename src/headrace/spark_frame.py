@@ -35,19 +35,36 @@ def from_spark(frame: DataFrame) -> pa.RecordBatchReader:
 
 def schema_of(frame: DataFrame) -> pa.Schema:
     """The columns as Arrow has them. Raises as `from_spark`."""
-    from pyspark.errors import PySparkException
+    from pyspark.errors import PySparkException, PySparkValueError
     from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
 
     if frame.isStreaming:
         raise InvalidArgument(
             "a streaming Spark frame has no end", hint="write its batches, with foreachBatch and insert"
         )
-    if len(set(frame.columns)) < len(frame.columns):
-        raise NameClash("two columns of a Spark frame have the same name", hint="rename one of them")
     try:
-        return to_arrow_schema(frame.schema)
-    except PySparkException as error:
-        raise SchemaMismatch(f"a column of a Spark frame has no Arrow type: {error}") from None
+        given = frame.schema
+    except PySparkValueError as error:
+        # PySpark has no class for intervals of months, days and times together, and does not say which column it is.
+        raise SchemaMismatch(
+            f"a column of a Spark frame has a type that PySpark does not read: {error}",
+            hint="cast it to INTERVAL DAY TO SECOND or to a string, or leave it out",
+        ) from None
+    if len(set(given.names)) < len(given.names):
+        raise NameClash("two columns of a Spark frame have the same name", hint="rename one of them")
+    fields = []
+    for field in given:
+        try:
+            fields += to_arrow_schema(StructType([field]))
+        except PySparkException as error:
+            raise SchemaMismatch(
+                f"column {field.name!r} of a Spark frame is {field.dataType.simpleString()}, which has no Arrow type:"
+                f" {error}",
+                hint="cast it, for example to a string, or leave it out",
+                details={"column": field.name},
+            ) from None
+    return pa.schema(fields)
 
 
 def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

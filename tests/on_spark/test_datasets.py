@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pathlib
 
 import pytest
@@ -28,6 +29,29 @@ def test_of_a_spine(view):
     ours, theirs = (view.create_training_dataset(spine=SPINE, engine=name) for name in ("spark", "duckdb"))
     assert ours.read().to_arrow().equals(theirs.read().to_arrow())
     assert ours.recompute().to_arrow().equals(ours.read().to_arrow())
+
+
+@pytest.mark.parametrize("name", ["duckdb", "spark"])
+def test_of_a_spine_of_spark_with_what_tables_do_not_store(view, engine, name):
+    columns = "INTERVAL '1 02:03:04' DAY TO SECOND AS took, CAST(NULL AS VOID) AS nothing"
+    rows = f"SELECT 1L AS id, timestamp'2024-03-01 14:00:00' AS dep, 'JFK' AS origin, {columns}"
+    spine = engine["spark"].sql(rows)
+    made = view.create_training_dataset(spine=spine, engine=name)
+    (row,) = made.read().to_arrow().select(["took", "nothing"]).to_pylist()
+    assert row == {"took": dt.timedelta(days=1, hours=2, minutes=3, seconds=4), "nothing": None}
+    assert made.recompute().to_arrow().equals(made.read().to_arrow())
+
+
+@pytest.mark.parametrize("name", ["duckdb", "spark"])
+@pytest.mark.parametrize(
+    ("value", "told"), [("INTERVAL '1-2' YEAR TO MONTH", "column 'took'"), ("make_interval(1)", "interval")]
+)
+def test_months_as_an_interval_are_refused(view, engine, name, value, told):
+    spine = engine["spark"].sql(f"SELECT 1L AS id, timestamp'2024-03-01' AS dep, {value} AS took")
+    for act in (view.create_training_dataset, view.batch_data):
+        with pytest.raises(hr.SchemaMismatch, match=told) as caught:
+            act(spine=spine, engine=name)
+        assert "leave it out" in (caught.value.hint or "")
 
 
 def test_it_is_recomputed_without_spark(lake, view):

@@ -30,6 +30,7 @@ def spark_type(kind: pa.DataType) -> DataType | None:
         pa.string(): types.StringType,
         pa.binary(): types.BinaryType,
         pa.date32(): types.DateType,
+        pa.duration("us"): types.DayTimeIntervalType,
     }
     if kind in plain:
         return plain[kind]()

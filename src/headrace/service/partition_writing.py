@@ -79,7 +79,12 @@ class PartitionWriting:
 
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(batch.columns, self._schema, strict=False)
+            _as(field.type, column) for column, field in zip(batch.columns, self._schema, strict=False)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+def _as(kind: pa.DataType, column: pa.Array) -> pa.Array:
+    if pa.types.is_null(kind):  # which Spark was given as another type, and Arrow casts none to
+        return pa.nulls(len(column))
+    return column if column.type == kind else column.cast(kind)

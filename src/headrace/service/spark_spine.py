@@ -62,6 +62,8 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = pa.int32() if pa.types.is_null(column.type) else stored_type(column.type)
     if pa.types.is_uint64(column.type):
         kind = pa.decimal128(20)
+    elif pa.types.is_duration(column.type):
+        kind = pa.duration("us")
     try:
         if kind is not None:
             return column if column.type == kind else column.cast(kind)
