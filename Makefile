@@ -252,8 +252,8 @@ dist: setup ## source distribution and wheels, in dist/
 check-dist: setup ## install the wheels from dist/ into new environments and run the README's ten lines there
 	$(SHOW_CPYTHONS) $(BIN)/python scripts/check_dist.py $(CPYTHONS:%=python%)
 
-bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name
-	$(BIN)/python -m benchmarks $(WORKLOAD)
+bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name ARGS="--size small --runs 3"
+	$(BIN)/python -m benchmarks $(WORKLOAD) $(ARGS)
 
 testdata: setup $(SPARK_READY) $(SPARK)/hudi/.ready ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done

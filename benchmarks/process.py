@@ -33,13 +33,18 @@ class CaseProcess:
     def __init__(self, case: Case, log: IO[bytes]) -> None:
         self.case = case
         self._log = log
-        self._process = subprocess.Popen(
-            [case.python, "-m", "benchmarks.worker"],
-            cwd=_ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [case.python, "-m", "benchmarks.worker"],
+                cwd=_ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        except FileNotFoundError:
+            raise CaseFailed(
+                f"{case.name} needs {case.python}, which is not there: make bench WORKLOAD=… installs what it needs"
+            ) from None
         try:
             self._send(Start(case.runner, case.servers))
             ready: Ready = self._receive()

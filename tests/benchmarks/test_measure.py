@@ -102,6 +102,12 @@ def test_a_failed_case_says_why(right: Path, tmp_path: Path) -> None:
     assert "NotFound" in str(failure.value)
 
 
+def test_an_environment_that_is_not_there_is_named_with_what_makes_it(right: Path, tmp_path: Path) -> None:
+    lacking = dataclasses.replace(cases(right, right)[1], python=str(tmp_path / "bin" / "python"))
+    with pytest.raises(CaseFailed, match=r"bin/python, which is not there: make bench WORKLOAD="):
+        measure([lacking], 1, lambda text: None)
+
+
 def test_a_fresh_case_runs_in_a_new_process_with_its_memory_watched(right: Path) -> None:
     fresh = [dataclasses.replace(case, fresh=True) for case in cases(right, right)]
     samples = measure(fresh, 2, lambda text: None).samples
