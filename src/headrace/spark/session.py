@@ -29,8 +29,8 @@ def session(
 ) -> SparkSession:
     """A Spark session that reads `format("arrow")` and `format("headrace")`, for which nothing is fetched.
 
-    It reads the Delta tables of `hr.connect(…, spark=…)`, too, where the jars of Delta Lake are on Spark's class path or
-    in the folder `jars` of Python's environment, or are asked for.
+    It reads the Delta tables of `hr.connect(…, spark=…)`, too, where the jars of Delta Lake are on Spark's class path
+    or in the folder `jars` of Python's environment, or are asked for.
 
     One that was made so before in this process is given again, as by Spark's own builder.
 
