@@ -6,12 +6,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 use crate::plain::{lists, texts};
 use crate::read::Part;
+use crate::schema::is_variant;
 use crate::widen::widened;
 
 /// Where each column that was asked for is found in the file.
@@ -171,6 +172,12 @@ impl Names {
                 }
                 _ => false,
             },
+            (Struct(from), Struct(to)) if is_variant(to) && from.len() != to.len() => {
+                return Err(Error::Unsupported(format!(
+                    "the column '{name}' of {} is a VARIANT in parts, as Spark writes it where                      spark.sql.variant.writeShredding.enabled is true, which is not read: read it with format(\"parquet\")",
+                    self.path
+                )));
+            }
             (Struct(from), Struct(to)) => {
                 return to.iter().try_for_each(|field| {
                     let name = format!("{name}.{}", field.name());
@@ -185,6 +192,8 @@ impl Names {
             (UInt64, Decimal128(precision, scale)) => *precision as i16 - *scale as i16 >= 20,
             (Int8 | Int16 | Int32, Float64) | (Float16, Float32 | Float64) | (Float32, Float64) => true,
             (LargeUtf8 | Utf8View, Utf8) | (FixedSizeBinary(_) | LargeBinary | BinaryView, Binary) => true,
+            // What Spark counts, where the file's own type says nothing of it.
+            (Int64, Duration(TimeUnit::Microsecond)) | (Int32, Interval(IntervalUnit::YearMonth)) => true,
             (Date64, Date32) | (Duration(_), Duration(TimeUnit::Microsecond)) => true,
             (Timestamp(_, from), Timestamp(TimeUnit::Microsecond, to)) => from.is_some() == to.is_some(),
             (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s), Decimal128(precision, scale)) => {

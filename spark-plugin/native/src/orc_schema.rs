@@ -1,5 +1,6 @@
 //! What an ORC file says of its columns, in Arrow's types and as Spark takes them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
@@ -7,10 +8,7 @@ use orc_rust::proto::r#type::Kind;
 use orc_rust::proto::{CalendarKind, Footer, Type};
 
 use crate::error::{Error, Result};
-use crate::schema::ZONE;
-
-/// Under this name Spark keeps its own type with a type of ORC, where ORC has no such type.
-const SPARK_TYPE: &str = "spark.sql.catalyst.type";
+use crate::schema::{SPARK_TYPE, ZONE};
 
 /// Whether days before October 1582 are counted as we do.
 pub fn is_proleptic(footer: &Footer) -> bool {
@@ -30,7 +28,16 @@ pub fn schema(footer: &Footer, path: &str) -> Result<Schema> {
 
 fn kind(footer: &Footer, place: usize) -> Option<DataType> {
     let found = footer.types.get(place)?;
-    let child = |i: usize| kind(footer, *found.subtypes.get(i)? as usize);
+    let field = |name: &str, i: usize, nullable| {
+        let place = *found.subtypes.get(i)? as usize;
+        let field = Field::new(name, kind(footer, place)?, nullable);
+        let own = spark_type(&footer.types[place]);
+        // One type of Arrow stands for intervals of all units.
+        let told = own
+            .starts_with("interval")
+            .then(|| (SPARK_TYPE.to_string(), own.to_string()));
+        Some(field.with_metadata(HashMap::from_iter(told)))
+    };
     let moment = DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into()));
     Some(match found.kind() {
         Kind::Boolean => DataType::Boolean,
@@ -52,18 +59,15 @@ fn kind(footer: &Footer, place: usize) -> Option<DataType> {
         Kind::Decimal => {
             DataType::Decimal128(found.precision().try_into().ok()?, found.scale().try_into().ok()?)
         }
-        Kind::List => DataType::List(Arc::new(Field::new("element", child(0)?, true))),
+        Kind::List => DataType::List(Arc::new(field("element", 0, true)?)),
         Kind::Map => {
-            let pair = vec![
-                Field::new("key", child(0)?, false),
-                Field::new("value", child(1)?, true),
-            ];
+            let pair = vec![field("key", 0, false)?, field("value", 1, true)?];
             let entries = Field::new("entries", DataType::Struct(pair.into()), false);
             DataType::Map(Arc::new(entries), false)
         }
         Kind::Struct => {
             let names = found.field_names.iter().enumerate();
-            let fields = names.map(|(i, name)| Some(Field::new(name, child(i)?, true)));
+            let fields = names.map(|(i, name)| field(name, i, true));
             DataType::Struct(fields.collect::<Option<Fields>>()?)
         }
         Kind::Union => DataType::Union(

@@ -23,9 +23,17 @@ use crate::parquet_pages::select;
 use crate::read::{Batches, DataFile, Groups, Part};
 use crate::schema::ZONE;
 
-/// The columns of a file, as Arrow knows them.
-pub fn schema(file: &DataFile) -> Result<Schema> {
-    Ok(metadata(&file.path, &file.input)?.schema().as_ref().clone())
+/// Under this name Spark keeps the schema of what it wrote.
+const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
+
+/// The columns of a file, as Arrow knows them, and what Spark wrote of them if it wrote the file.
+pub fn schema(file: &DataFile) -> Result<(Schema, Option<String>)> {
+    let metadata = metadata(&file.path, &file.input)?;
+    let told = metadata.metadata().file_metadata().key_value_metadata();
+    // Of several, Spark takes the last.
+    let own = told.into_iter().flatten().rfind(|pair| pair.key == SPARK_SCHEMA);
+    let own = own.and_then(|pair| pair.value.clone());
+    Ok((metadata.schema().as_ref().clone(), own))
 }
 
 /// The rows of the groups whose middle lies in the part: each group belongs to just one part, as with Spark's own reader.

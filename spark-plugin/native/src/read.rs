@@ -77,13 +77,25 @@ pub struct Groups {
 /// Batches of just the schema that was asked for.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 
-/// The columns of a file, as Spark knows them.
+/// The columns of a file, as Spark knows them, and as Spark itself wrote them down, as `FileSchema.scala` reads it.
 pub fn schema(file: &DataFile, format: &Format) -> Result<Value> {
-    unbroken(&file.path, || match format {
-        Format::Parquet(_) => schema::to_json(&parquet_file::schema(file)?, &file.path),
-        Format::Csv(csv) => csv::schema(file, csv),
-        Format::Ipc => schema::to_json(&ipc_file::schema(file)?, &file.path),
-        Format::Orc(_) => schema::to_json(&orc_file::schema(file)?, &file.path),
+    unbroken(&file.path, || {
+        let columns = match format {
+            Format::Parquet(_) => {
+                let (schema, own) = parquet_file::schema(file)?;
+                let columns = schema::to_json(&schema, &file.path);
+                return match (own, columns) {
+                    (None, columns) => Ok(json!({"columns": columns?})),
+                    (Some(own), Ok(columns)) => Ok(json!({"spark": own, "columns": columns})),
+                    // What Spark wrote may say more of the column.
+                    (Some(own), Err(why)) => Ok(json!({"spark": own, "refused": why.to_string()})),
+                };
+            }
+            Format::Csv(csv) => csv::schema(file, csv)?,
+            Format::Ipc => schema::to_json(&ipc_file::schema(file)?, &file.path)?,
+            Format::Orc(_) => schema::to_json(&orc_file::schema(file)?, &file.path)?,
+        };
+        Ok(json!({"columns": columns}))
     })
 }
 

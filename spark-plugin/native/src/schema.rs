@@ -13,6 +13,9 @@ const MAX_PRECISION: u8 = 38;
 /// The zone that Spark's timestamps are of, which are moments.
 pub const ZONE: &str = "UTC";
 
+/// Under this name a field keeps Spark's own name of its type, where that says more than Arrow's.
+pub const SPARK_TYPE: &str = "spark.sql.catalyst.type";
+
 /// What Spark calls the columns of a file.
 ///
 /// # Errors
@@ -39,11 +42,18 @@ fn struct_json(fields: &Fields, path: &str, within: &str) -> Result<Value> {
         .iter()
         .map(|field| {
             let name = format!("{within}{}", field.name());
-            let kind = type_json(field.data_type(), path, &name)?;
+            let kind = field_json(field, path, &name)?;
             Ok(json!({"name": field.name(), "type": kind, "nullable": true, "metadata": {}}))
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(json!({"type": "struct", "fields": fields}))
+}
+
+fn field_json(field: &Field, path: &str, name: &str) -> Result<Value> {
+    match field.metadata().get(SPARK_TYPE) {
+        Some(own) => Ok(json!(own)),
+        None => type_json(field.data_type(), path, name),
+    }
 }
 
 fn type_json(kind: &DataType, path: &str, name: &str) -> Result<Value> {
@@ -75,13 +85,13 @@ fn type_json(kind: &DataType, path: &str, name: &str) -> Result<Value> {
         }
         DataType::Dictionary(_, value) => type_json(value, path, name)?,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            let element = type_json(item.data_type(), path, &format!("{name}.element"))?;
+            let element = field_json(item, path, &format!("{name}.element"))?;
             json!({"type": "array", "elementType": element, "containsNull": true})
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(pair) if pair.len() == 2 => {
-                let key = type_json(pair[0].data_type(), path, &format!("{name}.key"))?;
-                let value = type_json(pair[1].data_type(), path, &format!("{name}.value"))?;
+                let key = field_json(&pair[0], path, &format!("{name}.key"))?;
+                let value = field_json(&pair[1], path, &format!("{name}.value"))?;
                 json!({"type": "map", "keyType": key, "valueType": value, "valueContainsNull": true})
             }
             _ => return Err(foreign(kind, path, name)),
@@ -106,6 +116,16 @@ fn struct_fields(value: &Value) -> Result<Fields> {
             Ok(Field::new(name, arrow_type(&field["type"])?, true))
         })
         .collect()
+}
+
+/// The parts of a `VARIANT`. Neither is ever null, by which it is told from a struct, whose fields all can be.
+fn variant_fields() -> Fields {
+    let part = |name| Field::new(name, DataType::Binary, false);
+    vec![part("value"), part("metadata")].into()
+}
+
+pub fn is_variant(fields: &Fields) -> bool {
+    *fields == variant_fields()
 }
 
 fn arrow_type(value: &Value) -> Result<DataType> {
@@ -144,6 +164,7 @@ fn simple_type(name: &str) -> Option<DataType> {
         "date" => DataType::Date32,
         "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into())),
         "timestamp_ntz" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        "variant" => DataType::Struct(variant_fields()),
         "interval day to second" => DataType::Duration(TimeUnit::Microsecond),
         "interval year to month" => DataType::Interval(IntervalUnit::YearMonth),
         _ => {

@@ -67,6 +67,16 @@ pub fn widened(found: &ArrayRef, asked: &DataType) -> Option<ArrayRef> {
             };
             Arc::new(moments?.with_timezone_opt(zone.clone()))
         }
+        (Int64, Duration(_)) => Arc::new(
+            found
+                .as_primitive::<Int64Type>()
+                .reinterpret_cast::<DurationMicrosecondType>(),
+        ),
+        (Int32, Interval(_)) => Arc::new(
+            found
+                .as_primitive::<Int32Type>()
+                .reinterpret_cast::<IntervalYearMonthType>(),
+        ),
         (Date64, Date32) => Arc::new(
             found
                 .as_primitive::<Date64Type>()

@@ -5,11 +5,13 @@ import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.UserDefinedType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
@@ -48,6 +50,9 @@ final class ArrowVector extends ColumnVector {
 
   /** A column of a type over an array of Arrow. */
   static ColumnVector of(DataType type, long array) {
+    if (type instanceof UserDefinedType) {
+      return of(((UserDefinedType<?>) type).sqlType(), array);
+    }
     if (type instanceof NullType) { // has no buffers
       ConstantColumnVector nulls = new ConstantColumnVector(Math.toIntExact(Platform.getLong(null, array)), type);
       nulls.setNull();
@@ -62,12 +67,20 @@ final class ArrowVector extends ColumnVector {
     nulls = Math.toIntExact(Platform.getLong(null, array + NULL_COUNT));
     offset = Math.toIntExact(Platform.getLong(null, array + OFFSET));
     validity = Platform.getLong(null, buffers);
-    values = type instanceof StructType ? 0 : Platform.getLong(null, buffers + 8);
+    values = type instanceof StructType || isVariant(type) ? 0 : Platform.getLong(null, buffers + 8);
     bytes = type instanceof StringType || type instanceof BinaryType ? Platform.getLong(null, buffers + 16) : 0;
     children = children(type, array);
   }
 
+  /** By its name, as Spark 3.5 has no such type. */
+  private static boolean isVariant(DataType type) {
+    return type.typeName().equals("variant");
+  }
+
   private static ColumnVector[] children(DataType type, long array) {
+    if (isVariant(type)) { // its value, and its metadata
+      return new ColumnVector[] {of(DataTypes.BinaryType, child(array, 0)), of(DataTypes.BinaryType, child(array, 1))};
+    }
     if (type instanceof StructType) {
       StructType struct = (StructType) type;
       ColumnVector[] fields = new ColumnVector[struct.length()];

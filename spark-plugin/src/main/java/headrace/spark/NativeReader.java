@@ -40,10 +40,10 @@ final class NativeReader implements AutoCloseable {
     }
   }
 
-  /** The schema of a file, of which {@link Request#file} says which; {@code file} is closed. */
-  static StructType schemaOf(String request, HadoopFile file) throws IOException {
+  /** What a file says of its columns, for {@link FileSchema}; {@link Request#file} says which, {@code file} is closed. */
+  static String schemaOf(String request, HadoopFile file) throws IOException {
     try (HadoopFile closed = file) {
-      return (StructType) StructType.fromJson(schema(request, file));
+      return schema(request, file);
     } catch (IOException error) {
       throw explained(error, file);
     }

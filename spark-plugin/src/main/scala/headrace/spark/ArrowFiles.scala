@@ -23,9 +23,11 @@ private[spark] object ArrowFiles {
   }
 
   private def schema(file: FileStatus, read: ReadOptions, kinds: Seq[String]) =
-    NativeReader.schemaOf(
-      Request.file(file.getPath, file.getLen, file.getModificationTime, read, kinds),
-      bytes(file.getPath, file.getLen, file.getModificationTime, read.hadoop.value.value))
+    FileSchema.read(
+      NativeReader.schemaOf(
+        Request.file(file.getPath, file.getLen, file.getModificationTime, read, kinds),
+        bytes(file.getPath, file.getLen, file.getModificationTime, read.hadoop.value.value)),
+      shown(file.getPath))
 
   private def merged(session: SparkSession, read: ReadOptions, files: Seq[FileStatus]) = {
     val tasks = math.min(files.length, session.sparkContext.defaultParallelism)

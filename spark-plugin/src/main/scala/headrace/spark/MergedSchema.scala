@@ -57,6 +57,10 @@ private[spark] case class MergedSchema(schema: StructType, files: Map[String, St
       val fraction = math.max(known.scale, more.scale)
       if (digits + fraction <= DecimalType.MAX_PRECISION) Right(DecimalType(digits + fraction, fraction))
       else Left(unlike(one, other, name))
+    case (DayTimeIntervalType(first, last), DayTimeIntervalType(otherFirst, otherLast)) =>
+      Right(DayTimeIntervalType(math.min(first, otherFirst).toByte, math.max(last, otherLast).toByte))
+    case (YearMonthIntervalType(first, last), YearMonthIntervalType(otherFirst, otherLast)) =>
+      Right(YearMonthIntervalType(math.min(first, otherFirst).toByte, math.max(last, otherLast).toByte))
     case _ =>
       val orders = Seq(Seq(ByteType, ShortType, IntegerType, LongType), Seq(ByteType, ShortType, IntegerType, DoubleType),
         Seq(FloatType, DoubleType))

@@ -46,7 +46,7 @@ private[spark] object Request {
     val node = fileNode(file.toPath, file.fileSize, file.modificationTime)
     read.format(file.toPath).describe(node.putObject("format"), asked.dataSchema, asked.columns)
     node.put("start", file.start).put("length", file.length)
-    node.set[ObjectNode]("schema", mapper.readTree(asked.columns.json))
+    node.set[ObjectNode]("schema", mapper.readTree(Layout.of(asked.columns).json))
     node.put("caseSensitive", read.caseSensitive).put("batchRows", read.batchRows)
     node.put("batchBytes", read.batchBytes)
     node.set[ObjectNode]("filters", Filters.json(asked.filters))
