@@ -321,10 +321,40 @@ class TestRefused:
         with pytest.raises(SparkError, match=r"t\.csv\.gz cannot be read"):
             spark.read("SELECT sum(a) FROM t", views={"t": files(tmp_path / "t.csv.gz", schema="a INT")})
 
+    def test_a_word_after_a_time_is_no_time_zone(self, spark: Spark, tmp_path: Path) -> None:
+        """Spark 3.5 itself breaks off at some of them."""
+        lines = [
+            "2013-01-31 12:00:00 PM",
+            "2013-01-31T12:00:00Z00012",
+            "2013-01-31 12:00:00.5ZNaN",
+            "2013-01-31",
+        ]
+        (tmp_path / "t.csv").write_text("\n".join(lines))
+        options = files(tmp_path / "t.csv", schema="at TIMESTAMP, _corrupt_record STRING")
+        found = spark.read("SELECT at IS NULL AS lacks, _corrupt_record AS told FROM t", views={"t": options})
+        assert found.to_pylist() == [
+            {"lacks": at != 3, "told": lines[at] if at != 3 else None} for at in range(4)
+        ]
+        options = files(tmp_path / "t.csv", schema="at TIMESTAMP", mode="DROPMALFORMED")
+        assert spark.read("SELECT * FROM t", views={"t": options}).num_rows == 1
+
     def test_a_time_zone_by_its_name(self, spark: Spark, tmp_path: Path) -> None:
         (tmp_path / "t.csv").write_text("2013-01-31 12:00:00 Europe/Paris\n")
         with pytest.raises(SparkError, match=r"line 1, column 'at': .*Europe/Paris' names a time zone"):
             spark.read("SELECT * FROM t", views={"t": files(tmp_path / "t.csv", schema="at TIMESTAMP")})
+
+
+def test_records_end_as_the_first_does(spark: Spark, tmp_path: Path) -> None:
+    """Other line ends are bytes of values, but in the last value of the text."""
+    texts = [
+        "1,2\r\n3,4\n5,6\r\n", "1,2\r3,4\n5,6\r", "1,2\r3,4\n", "1,2\r", "1,2\r\n", "1,2\n3,4\r\n5,6\n", '"1\r","2"\r3,4\r',
+        '"1\n","2"\r3,4\r', "1,2\n\r3,4\n\r", "\n\r1,2\r", "\r1,2\r", "1,x\ny\r\n3,4\n", "1,2\r\n" + "3,4\n5\r\n" * 70_000,
+    ]  # fmt: skip
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.csv").write_bytes(text.encode())
+    schema = "a STRING, b STRING, _corrupt_record STRING"
+    query = "SELECT *, input_file_name() AS file FROM {}"
+    same(spark, tmp_path, query, schema=schema, multiLine=True)
 
 
 def test_reads_by_other_options_are_other_reads(spark: Spark, tmp_path: Path) -> None:

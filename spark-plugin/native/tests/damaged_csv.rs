@@ -34,6 +34,8 @@ fn format(options: &Value, corrupt: bool) -> Format {
         "ignoreLeadingWhiteSpace": false, "ignoreTrailingWhiteSpace": false, "multiLine": false, "mode": "permissive",
         "strictDates": false, "preferDate": true, "clocks": false, "caseSensitive": false,
         "zone": {"first": 3600, "changes": [[0, 7200]], "repeats": true},
+        "zoneNames": ["Europe/Paris"],
+        "stripsReturns": true,
         "columns": COLUMNS.len(), "counted": true,
     });
     let places = (0..COLUMNS.len()).map(|place| json!(place));

@@ -83,7 +83,9 @@ impl Column {
             Values::Date(to) if dialect.strict_dates => fill(to, given, column, time::iso_date),
             Values::Date(to) => fill(to, given, column, time::date),
             Values::Moment(to) => each(given, column, |text| {
-                append(to, text, |text| time::moment(text, &dialect.zone))
+                append(to, text, |text| {
+                    time::moment(text, &dialect.zone, &dialect.zone_names)
+                })
             }),
             Values::Clock(to) => fill(to, given, column, time::clock),
             Values::Boolean(to) => each(given, column, |text| {

@@ -1,5 +1,7 @@
 //! How a CSV file is written, and what becomes of its rows: options of Spark's reader, by their names.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
 use super::zone::Zone;
@@ -46,6 +48,10 @@ pub struct Dialect {
     pub case_sensitive: bool,
     /// Of timestamps that say none.
     pub zone: Zone,
+    /// Names of zones that a timestamp could say, if any is asked for.
+    pub zone_names: HashSet<String>,
+    /// Whether what is shown of a malformed record is without the carriage return that ends it.
+    pub strips_returns: bool,
 }
 
 impl Dialect {

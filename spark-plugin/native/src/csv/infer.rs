@@ -125,7 +125,7 @@ fn clock(text: &[u8], dialect: &Dialect) -> Kind {
 }
 
 fn moment(text: &[u8], dialect: &Dialect) -> Kind {
-    match time::strict_moment(text, &dialect.zone) {
+    match time::strict_moment(text, &dialect.zone, &dialect.zone_names) {
         Ok(_) => Kind::Timestamp,
         Err(_) => boolean(text),
     }

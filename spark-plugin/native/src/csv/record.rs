@@ -22,18 +22,19 @@ pub struct LineEnd {
 }
 
 impl LineEnd {
-    /// The first one of a text.
+    /// The first one of a whole text, or of as much of it as says what comes after.
     pub fn of(text: &[u8]) -> Self {
         match text.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             Some(at) if text[at..].starts_with(b"\r\n") => LineEnd {
                 first: b'\r',
                 second: b'\n',
             },
-            Some(at) => LineEnd {
+            // The parser takes no end for one that the whole text ends with, if it is none of its own.
+            Some(at) if at + 1 < text.len() => LineEnd {
                 first: text[at],
                 second: 0,
             },
-            None => LineEnd {
+            _ => LineEnd {
                 first: NEWLINE,
                 second: 0,
             },
@@ -64,6 +65,8 @@ pub struct Record<'a> {
     dialect: &'a Dialect,
     line_end: LineEnd,
     text: &'a [u8],
+    /// Whether nothing comes after the text.
+    whole: bool,
     next: usize,
     current: u8,
     previous: u8,
@@ -81,10 +84,21 @@ impl<'a> Record<'a> {
     ///
     /// Gives how many bytes it took, and whether it ended with them, and not just because the text was over.
     pub fn read(dialect: &'a Dialect, line_end: LineEnd, text: &'a [u8]) -> (Self, usize, bool) {
+        Record::begin(dialect, line_end, text, true)
+    }
+
+    /// The same of a text of which there may be more to come.
+    pub fn begin(
+        dialect: &'a Dialect,
+        line_end: LineEnd,
+        text: &'a [u8],
+        whole: bool,
+    ) -> (Self, usize, bool) {
         let mut record = Record {
             dialect,
             line_end,
             text,
+            whole,
             next: 0,
             current: 0,
             previous: 0,
@@ -165,7 +179,9 @@ impl<'a> Record<'a> {
     /// A value that begins with no quote: none in it counts.
     fn plain(&mut self) -> Step {
         self.trims = self.dialect.ignore_trailing_white_space;
-        self.current = self.until([self.dialect.delimiter, NEWLINE, NEWLINE])?;
+        if self.line_end.first == NEWLINE || !self.within_text()? {
+            self.current = self.until([self.dialect.delimiter, NEWLINE, NEWLINE])?;
+        }
         if self.trims && self.bytes[self.begin..].iter().all(|byte| *byte <= b' ') {
             self.bytes.truncate(self.begin);
             self.tokens.push(Token::Nothing);
@@ -173,6 +189,28 @@ impl<'a> Record<'a> {
             self.value();
         }
         Ok(())
+    }
+
+    /// Takes a value up to what ends it, if the text has that: bytes that would end lines elsewhere are the value's own.
+    fn within_text(&mut self) -> Step<bool> {
+        let begin = self.next - 1;
+        let LineEnd { first, second } = self.line_end;
+        let rest = &self.text[begin..];
+        let ends = |at: &usize| {
+            let next = rest.get(at + 1);
+            rest[*at] == self.dialect.delimiter
+                || rest[*at] == first && next.is_some_and(|next| second == 0 || *next == second)
+        };
+        match (0..rest.len()).find(ends) {
+            Some(length) => {
+                self.bytes.extend(&rest[..length]);
+                self.next = begin + length;
+                self.current = self.advance()?;
+                Ok(true)
+            }
+            None if self.whole => Ok(false),
+            None => Err(Over),
+        }
     }
 
     /// Takes what is there, the current byte first, up to one of `stops`, which it gives.

@@ -1,6 +1,6 @@
 //! A text taken apart into rows.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use super::dialect::Dialect;
 use super::marks;
@@ -292,7 +292,10 @@ impl Splitter {
             let rest = &text[at..];
             let line_end = match self.line_end {
                 Some(known) => known,
-                None if rest.contains(&b'\n') || rest.contains(&b'\r') || self.text.over() => {
+                // What comes after the first may belong to it.
+                None if self.text.over()
+                    || memchr2(b'\n', b'\r', rest).is_some_and(|at| at + 1 < rest.len()) =>
+                {
                     *self.line_end.insert(LineEnd::of(rest))
                 }
                 None => break,
@@ -305,7 +308,7 @@ impl Splitter {
                 }
                 continue;
             }
-            let (record, taken, ended) = Record::read(&self.dialect, line_end, rest);
+            let (record, taken, ended) = Record::begin(&self.dialect, line_end, rest, self.text.over());
             if !self.text.over() && (!ended || taken == rest.len()) || rest.is_empty() {
                 break;
             }
@@ -313,7 +316,7 @@ impl Splitter {
                 if self.header {
                     self.header = false;
                 } else {
-                    let line = without_line_end(&rest[..taken]).len();
+                    let line = self.without_line_end(&rest[..taken]).len();
                     let row = rows.begin_row(at, at + line);
                     let found = self.take(&record, rows, row);
                     if self.asked.counted && found != self.asked.columns {
@@ -326,9 +329,13 @@ impl Splitter {
         self.text.pass(at);
         false
     }
-}
 
-fn without_line_end(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
+    /// What is shown of a malformed record.
+    fn without_line_end<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        match record {
+            [rest @ .., b'\r', b'\n'] | [rest @ .., b'\n'] => rest,
+            [rest @ .., b'\r'] if self.dialect.strips_returns => rest,
+            _ => record,
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Dates and times, in the forms that Spark reads where no pattern is given.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +13,7 @@ const DAY_SECONDS: i64 = 86_400;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     Malformed,
-    /// It may be one, of a zone that it names: zones by name are not known here.
+    /// It is one, of a zone that it names: when clocks of zones by name change is not known here.
     NamedZone,
 }
 
@@ -143,20 +144,20 @@ struct Parts<'a> {
     zone: Option<&'a [u8]>,
 }
 
-/// Microseconds since 1970 in UTC.
-pub fn moment(text: &[u8], zone: &Zone) -> Result<i64, Wrong> {
-    match strict_moment(text, zone) {
+/// Microseconds since 1970 in UTC, of a text that may name one of the zones `named`.
+pub fn moment(text: &[u8], zone: &Zone, named: &HashSet<String>) -> Result<i64, Wrong> {
+    match strict_moment(text, zone, named) {
         Err(Wrong::Malformed) if text.windows(3).any(|part| part == b"GMT") => {
-            strict_moment(&without_gmt(text), zone)
+            strict_moment(&without_gmt(text), zone, named)
         }
         found => found,
     }
 }
 
 /// The same, with nothing left out.
-pub fn strict_moment(text: &[u8], zone: &Zone) -> Result<i64, Wrong> {
+pub fn strict_moment(text: &[u8], zone: &Zone, named: &HashSet<String>) -> Result<i64, Wrong> {
     let parts = parts(text).ok_or(Wrong::Malformed)?;
-    let ahead = parts.zone.map(offset).transpose()?;
+    let ahead = parts.zone.map(|text| offset(text, named)).transpose()?;
     let to_utc = |clock: i64| match ahead {
         Some(seconds) => Some(clock - seconds),
         None => zone.moment(clock),
@@ -246,7 +247,7 @@ fn time_of_day(text: &[u8]) -> Option<(i64, i64, Option<&[u8]>)> {
 }
 
 /// Seconds that clocks are ahead of UTC, from what names a zone.
-fn offset(text: &[u8]) -> Result<i64, Wrong> {
+fn offset(text: &[u8], named: &HashSet<String>) -> Result<i64, Wrong> {
     let text = text.trim_ascii();
     match text {
         b"Z" | b"UTC" | b"GMT" | b"UT" => return Ok(0),
@@ -260,11 +261,10 @@ fn offset(text: &[u8]) -> Result<i64, Wrong> {
             return fixed(rest).ok_or(Wrong::Malformed);
         }
     }
-    let named = |byte: &u8| byte.is_ascii_alphanumeric() || b"~/._+-".contains(byte);
-    if text.len() > 1 && text[0].is_ascii_alphabetic() && text.iter().all(named) {
-        return Err(Wrong::NamedZone);
+    match std::str::from_utf8(text) {
+        Ok(name) if named.contains(name) => Err(Wrong::NamedZone),
+        _ => Err(Wrong::Malformed),
     }
-    Err(Wrong::Malformed)
 }
 
 /// As in +1, +01, +0130, +1:30, +01:30, +013045 and +01:30:45.

@@ -40,7 +40,12 @@ private[spark] case class CsvOptions(
     node.put("counted", !columnPruning || values.length == written.length && values.nonEmpty)
     val places = node.putArray("places")
     asked.fieldNames.foreach(name => if (name == corruptColumn) places.addNull() else places.add(written.indexOf(name)))
-    Zones.describe(node.putObject("zone"), if (asked.exists(_.dataType == TimestampType)) timeZone else "UTC")
+    val timed = asked.exists(_.dataType == TimestampType)
+    Zones.describe(node.putObject("zone"), if (timed) timeZone else "UTC")
+    val zones = node.putArray("zoneNames")
+    if (timed) Zones.names.foreach(zones.add)
+    // As Spark's own reader strips them, which is by Scala, whose versions differ.
+    node.put("stripsReturns", "\r".stripLineEnd.isEmpty)
   }
 }
 

@@ -12,6 +12,9 @@ private[spark] object Zones {
   /** Years after which the calendar repeats, and the changes with it. */
   private val Cycle = 400
 
+  /** All that a text may name, and be a time there. */
+  def names: Iterable[String] = (ZoneId.getAvailableZoneIds.asScala ++ ZoneId.SHORT_IDS.keySet.asScala).toSeq.sorted
+
   def describe(node: ObjectNode, id: String): Unit = {
     val rules = ZoneId.of(id).getRules
     val known = rules.getTransitions.asScala.toSeq
