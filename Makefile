@@ -15,6 +15,8 @@ ENGINE_TESTS := $(patsubst %,tests/contract/test_%.py,point_in_time_property poi
 	point_in_time_rules_joins point_in_time_rules_spine point_in_time_rules_types)
 NATIVE := native/build.rs native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
 PLUGIN := spark-plugin
+# What a build prints is its errors alone.
+MVN := mvn --quiet --batch-mode --no-transfer-progress --strict-checksums
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
@@ -98,7 +100,7 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 	@rm -rf $(SPARK)/$*
 	@$(BIN)/python -m venv --without-pip $(SPARK)/$*
 	@$(UV) pip install --quiet --no-cache --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
-	@mvn --quiet --batch-mode --strict-checksums --file tests/spark/profiles/$*/pom.xml \
+	@$(MVN) --file tests/spark/profiles/$*/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
 	@echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 		>$$($(SPARK)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headrace.pth
@@ -108,7 +110,7 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 $(SPARK)/hudi/.ready: testdata/hudi/pom.xml $(SPARK)/3.5/.ready
 	@echo "installing Hudi in $(SPARK)/hudi"
 	@rm -rf $(SPARK)/hudi
-	@mvn --quiet --batch-mode --strict-checksums --file $< \
+	@$(MVN) --file $< \
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/hudi
 	@touch $@
 
@@ -117,7 +119,7 @@ $(HADOOP)/.ready: tests/servers/hadoop/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Hadoop needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Hadoop in $(HADOOP)"
 	@rm -rf $(HADOOP)
-	@mvn --quiet --batch-mode --strict-checksums --file $< \
+	@$(MVN) --file $< \
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(HADOOP)/jars
 	@mkdir -p $(HADOOP)/classes/webapps/hdfs $(HADOOP)/classes/webapps/datanode
 	@touch $@
@@ -127,7 +129,7 @@ $(JDBC)/.ready: tests/servers/jdbc/pom.xml
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "JDBC needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing the JDBC driver for Flight SQL in $(JDBC)"
 	@rm -rf $(JDBC)
-	@mvn --quiet --batch-mode --strict-checksums --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(JDBC)
+	@$(MVN) --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(JDBC)
 	@touch $@
 
 # HopsFS's own client installs itself as deltalake, so it cannot be in .venv.
@@ -170,7 +172,7 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/nat
 	@echo "building the data source for Spark (minutes)"
 	@cargo build --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
 	@for line in $(SPARK_PROFILES); do \
-		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line -Dmaven.test.skip=true package || exit 1; \
+		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line -Dmaven.test.skip=true package || exit 1; \
 	done
 	@rm -rf $(PLUGIN)/dist
 	@$(UV) build --quiet --wheel --offline --no-build-isolation --python $(BIN)/python --out-dir $(PLUGIN)/dist $(PLUGIN)
@@ -179,7 +181,7 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/nat
 
 # What the benchmarks run in Scala.
 $(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(VENV)/.synced-spark
-	@mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 test-compile
+	@$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 test-compile
 	@jar --create --file $@ -C $(PLUGIN)/target/3.5/test-classes headrace
 
 wheels: $(WHEELS)/.ready ## the wheels of all that a service needs, in dist/wheels, for packaging/install.sh
@@ -206,7 +208,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 	cargo test --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
 	for line in $(SPARK_PROFILES); do \
-		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
+		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
 test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
@@ -222,7 +224,7 @@ soak: setup $(VENV)/.synced-spark ## a service under load for five minutes, prop
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
 	for line in $(SPARK_PROFILES); do \
-		mvn --quiet --batch-mode --strict-checksums --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line \
+		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line \
 			-Dtest=LifetimeTest -Dheadrace.killed=1000 test || exit 1; \
 	done
 

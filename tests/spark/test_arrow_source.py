@@ -184,6 +184,13 @@ class TestRefused:
         with pytest.raises(SparkError, match=f"{tmp_path}/t.parquet cannot be read"):
             spark.read("SELECT * FROM t", views={"t": files(tmp_path / "t.parquet")})
 
+    def test_another_format_is_asked_for_by_the_option(self, spark: Spark, tmp_path: Path) -> None:
+        (tmp_path / "t.tsv").write_text("a\tb\n" * 10)
+        with pytest.raises(
+            SparkError, match=r't\.tsv cannot be read: it is no Parquet file, .*\.option\("format", "csv"\)'
+        ):
+            spark.read("SELECT * FROM t", views={"t": files(tmp_path / "t.tsv")})
+
     def test_a_file_that_was_cut_short_is_no_crash(self, spark: Spark, tmp_path: Path) -> None:
         path = write(tmp_path / "t.parquet", numbers(10_000), use_dictionary=False, compression="none")
         whole = path.read_bytes()
@@ -210,7 +217,7 @@ class TestRefused:
     def test_a_type_that_holds_less(self, spark: Spark, tmp_path: Path) -> None:
         path = write(tmp_path / "t.parquet", numbers(3))
         with pytest.raises(
-            SparkError, match=f"the column 'id' of {path} is of the type Int64, and cannot be read as Int32"
+            SparkError, match=f"the column 'id' of {path} is of the type BIGINT, and cannot be read as INT"
         ):
             spark.read("SELECT * FROM t", views={"t": files(path, schema="id INT")})
 
@@ -218,6 +225,18 @@ class TestRefused:
         path = write(tmp_path / "t.parquet", numbers(3))
         with pytest.raises(SparkError, match="'batchRows' is a number above 0, and was 'none'"):
             spark.read("SELECT * FROM t", views={"t": files(path, batchRows="none")})
+
+    @pytest.mark.parametrize(
+        ("option", "meant"),
+        [("headers", "header"), ("batchrow", "batchRows"), ("merge_schema", "mergeSchema")],
+    )
+    def test_an_option_that_nobody_knows(self, spark: Spark, tmp_path: Path, option: str, meant: str) -> None:
+        path = write(tmp_path / "t.parquet", numbers(3))
+        with pytest.raises(SparkError, match=f"has no option '{option}', .* is '{meant}' meant"):
+            spark.read("SELECT * FROM t", views={"t": files(path, **{option: "1"})})
+        # Others' mean nothing here, as with Spark's own sources.
+        theirs = {"lineSep": "x", "compression": "none", "fs.s3a.secret.key": "k", "MERGESCHEMA": "false"}
+        assert spark.read("SELECT * FROM t", views={"t": files(path, **theirs)}).num_rows == 3
 
     def test_writing(self, spark: Spark, tmp_path: Path) -> None:
         with pytest.raises(SparkError, match="reads files, and writes none"):

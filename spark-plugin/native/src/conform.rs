@@ -12,7 +12,7 @@ use arrow_select::take::take;
 use crate::error::{Error, Result};
 use crate::plain::{lists, texts};
 use crate::read::Part;
-use crate::schema::is_variant;
+use crate::schema::{is_variant, type_name};
 use crate::widen::widened;
 
 /// Where each column that was asked for is found in the file.
@@ -28,6 +28,8 @@ pub struct Columns {
 /// The names in a file.
 struct Names {
     path: String,
+    /// The file whose columns are asked for of all, if nobody gave a schema.
+    first: Option<String>,
     /// Whether those that differ in case alone are different names.
     case_sensitive: bool,
 }
@@ -37,15 +39,25 @@ impl Columns {
     /// Unsupported: a column of the file is of a type whose values the one asked for cannot hold, or two of its
     /// columns could be meant.
     pub fn find(file: &Schema, part: &Part) -> Result<Self> {
-        Columns::among(file, part.schema.clone(), &part.file.path, part.case_sensitive)
+        let names = Names {
+            path: part.file.path.clone(),
+            first: part.first.clone(),
+            case_sensitive: part.case_sensitive,
+        };
+        Columns::named(file, part.schema.clone(), names)
     }
 
     /// As [`Columns::find`], where there is no part of a file.
     pub fn among(found: &Schema, asked: SchemaRef, path: &str, case_sensitive: bool) -> Result<Self> {
         let names = Names {
             path: path.into(),
+            first: None,
             case_sensitive,
         };
+        Columns::named(found, asked, names)
+    }
+
+    fn named(found: &Schema, asked: SchemaRef, names: Names) -> Result<Self> {
         let places = asked
             .fields()
             .iter()
@@ -204,9 +216,18 @@ impl Names {
         if fits {
             return Ok(());
         }
+        let of_which = match &self.first {
+            Some(first) if *first != self.path => format!(
+                ", which it is in {first}: the option mergeSchema (.option(\"mergeSchema\", \"true\")) reads both in a type that \
+                 holds the values of both, if there is one"
+            ),
+            _ => String::new(),
+        };
         Err(Error::Unsupported(format!(
-            "the column '{name}' of {} is of the type {found}, and cannot be read as {asked}",
-            self.path
+            "the column '{name}' of {} is of the type {}, and cannot be read as {}{of_which}",
+            self.path,
+            type_name(found),
+            type_name(asked)
         )))
     }
 
@@ -316,6 +337,7 @@ mod tests {
             start: 0,
             length: u64::MAX,
             schema,
+            first: None,
             case_sensitive,
             batch_rows: 10,
             batch_bytes: usize::MAX,
@@ -360,7 +382,7 @@ mod tests {
         let error = conformed("a", Arc::new(Int32Array::from(vec![1])), DataType::Int16).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the column 'a' of f is of the type Int32, and cannot be read as Int16"
+            "the column 'a' of f is of the type INT, and cannot be read as SMALLINT"
         );
     }
 

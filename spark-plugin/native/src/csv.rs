@@ -139,7 +139,7 @@ impl Reader {
         } = part;
         let columns = schema.fields().iter().map(|field| {
             Column::new(field.data_type()).ok_or_else(|| {
-                let (name, kind) = (field.name(), field.data_type());
+                let (name, kind) = (field.name(), type_name(field.data_type()));
                 Error::Unsupported(format!(
                     "the column '{name}' of {path} is of the type {kind}, which CSV has not"
                 ))

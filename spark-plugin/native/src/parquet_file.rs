@@ -23,6 +23,9 @@ use crate::parquet_pages::select;
 use crate::read::{Batches, DataFile, Groups, Part};
 use crate::schema::ZONE;
 
+/// What Parquet files begin with.
+const MAGIC: &[u8] = b"PAR1";
+
 /// Under this name Spark keeps the schema of what it wrote.
 const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
@@ -112,7 +115,8 @@ fn limited(selection: Option<RowSelection>, rows: usize, limit: Option<usize>) -
 fn metadata(path: &str, input: &Input) -> Result<ArrowReaderMetadata> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let corrupt = |why| Error::corrupt(path, why);
-    let found = ArrowReaderMetadata::load(input, options.clone()).map_err(corrupt)?;
+    let found = ArrowReaderMetadata::load(input, options.clone());
+    let found = found.map_err(|why| foreign(path, input).unwrap_or_else(|| corrupt(why)))?;
     let parquet = found.metadata().file_metadata().schema_descr();
     if !(0..parquet.num_columns()).any(|i| parquet.column(i).physical_type() == Physical::INT96) {
         return Ok(found);
@@ -121,6 +125,14 @@ fn metadata(path: &str, input: &Input) -> Result<ArrowReaderMetadata> {
     let schema = parquet_to_arrow_schema(parquet, None).map_err(corrupt)?;
     let schema = Arc::new(Schema::new(moments(schema.fields())));
     ArrowReaderMetadata::try_new(found.metadata().clone(), options.with_schema(schema)).map_err(corrupt)
+}
+
+/// What is to be said of a file that does not begin as Parquet does.
+fn foreign(path: &str, input: &Input) -> Option<Error> {
+    let begin = input.bytes(0, MAGIC.len() as u64).ok();
+    let told = "it is no Parquet file, as it does not begin with PAR1: say which format it has by the option format, as in \
+                .option(\"format\", \"csv\"), or orc, or ipc, where its name does not end so";
+    (begin.as_deref() != Some(MAGIC)).then(|| Error::corrupt(path, told))
 }
 
 /// Times in nanoseconds without a zone are those of INT96: moments, which Spark and Impala wrote.

@@ -159,6 +159,7 @@ mod tests {
             start: 0,
             length: u64::MAX,
             schema: Arc::new(from_json(&asked.parse().unwrap()).unwrap()),
+            first: None,
             case_sensitive: false,
             batch_rows: 10,
             batch_bytes: usize::MAX,

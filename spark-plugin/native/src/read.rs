@@ -53,6 +53,8 @@ pub struct Part {
     pub length: u64,
     /// The columns asked for, of the types that Spark's vectors know.
     pub schema: SchemaRef,
+    /// The file whose columns these are, if nobody gave a schema.
+    pub first: Option<String>,
     /// Whether names of columns that differ in case alone are different names.
     pub case_sensitive: bool,
     /// Rows of a batch, at most.

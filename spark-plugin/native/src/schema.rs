@@ -29,11 +29,31 @@ pub fn from_json(value: &Value) -> Result<Schema> {
     Ok(Schema::new(struct_fields(value)?))
 }
 
-/// What Spark calls a type.
+/// What Spark calls a type, as its SQL writes it; of what Spark has not, what Arrow calls it.
 pub fn type_name(kind: &DataType) -> String {
-    match type_json(kind, "", "") {
-        Ok(Value::String(name)) => name,
-        _ => kind.to_string(),
+    type_json(kind, "", "").map_or_else(|_| kind.to_string(), |json| sql(&json))
+}
+
+fn sql(kind: &Value) -> String {
+    let part = |name: &str| sql(&kind[name]);
+    match kind["type"].as_str() {
+        Some("array") => format!("ARRAY<{}>", part("elementType")),
+        Some("map") => format!("MAP<{}, {}>", part("keyType"), part("valueType")),
+        Some(_) => {
+            let fields = kind["fields"].as_array().into_iter().flatten();
+            let fields = fields.map(|field| {
+                let name = field["name"].as_str().unwrap_or_default();
+                format!("{name}: {}", sql(&field["type"]))
+            });
+            format!("STRUCT<{}>", fields.collect::<Vec<_>>().join(", "))
+        }
+        None => match kind.as_str().unwrap_or_default() {
+            "byte" => "TINYINT".into(),
+            "short" => "SMALLINT".into(),
+            "integer" => "INT".into(),
+            "long" => "BIGINT".into(),
+            name => name.to_uppercase(),
+        },
     }
 }
 
@@ -240,6 +260,15 @@ mod tests {
             kinds,
             [DataType::Int16, DataType::Int64, DataType::Decimal128(20, 0)]
         );
+    }
+
+    #[test]
+    fn types_have_the_names_that_sql_has() {
+        let item = |kind| Arc::new(Field::new("element", kind, true));
+        let inner = Field::new("a", DataType::List(item(DataType::Int64)), true);
+        let kind = DataType::Struct(vec![inner, Field::new("b", DataType::Int8, true)].into());
+        assert_eq!(type_name(&kind), "STRUCT<a: ARRAY<BIGINT>, b: TINYINT>");
+        assert_eq!(type_name(&DataType::Decimal128(9, 2)), "DECIMAL(9,2)");
     }
 
     #[test]

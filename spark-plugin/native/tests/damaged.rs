@@ -73,6 +73,7 @@ fn rows(bytes: &[u8], kind: &str, asked: &str) -> Result<usize> {
         start: 0,
         length: u64::MAX,
         schema: Arc::new(from_json(&asked.parse().unwrap())?),
+        first: None,
         case_sensitive: false,
         batch_rows: 25,
         batch_bytes: usize::MAX,

@@ -60,6 +60,7 @@ fn batches(text: &[u8], options: &Value, start: u64, length: u64) -> Result<Vec<
         start,
         length,
         schema: Arc::new(from_json(&json!({"type": "struct", "fields": fields}))?),
+        first: None,
         case_sensitive: true,
         batch_rows: 7,
         batch_bytes: usize::MAX,

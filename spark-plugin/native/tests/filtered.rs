@@ -218,6 +218,7 @@ fn rows(path: &str, filters: &[Json]) -> (Vec<RecordBatch>, usize) {
         start: 0,
         length: u64::MAX,
         schema: Arc::new(from_json(&ASKED.parse().unwrap()).unwrap()),
+        first: None,
         case_sensitive: false,
         batch_rows: 1_000,
         batch_bytes: usize::MAX,

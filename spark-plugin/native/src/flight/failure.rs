@@ -123,15 +123,25 @@ impl Failure {
     }
 }
 
+/// How one says to a service who one is.
+const WHO: &str =
+    "show a token by .option(\"token\", …), or a certificate by pems_dir, or tls_cert and tls_key";
+
 fn of_status(status: &Status, target: &Target) -> Failure {
     let service = target.service();
     if !status.details().is_empty() {
-        return serde_json::from_slice(status.details()).unwrap_or_else(|_| {
+        let told = serde_json::from_slice(status.details());
+        let told: Failure = told.unwrap_or_else(|_| {
             Failure::new(
                 "INTERNAL",
                 format!("{service} sent an error that cannot be read: {status}"),
             )
         });
+        // The service's own hint is of Python and the command line, whose ways are not Spark's.
+        return match told.code.as_str() {
+            "UNAUTHENTICATED" => told.hint(WHO),
+            _ => told,
+        };
     }
     if let Some(source) = status.source() {
         return Failure::of_connection(source, target);
@@ -160,7 +170,7 @@ pub fn unwelcome(target: &Target) -> Failure {
             "UNAUTHENTICATED",
             format!("{} asks for a certificate of its clients, and none was shown", target.service()),
         )
-        .hint("give one with pems_dir, or tls_cert and tls_key; a token alone is taken at its --token-listen address"),
+        .hint("give one with the option pems_dir, or tls_cert and tls_key; a token alone is taken at its --token-listen address"),
     }
 }
 

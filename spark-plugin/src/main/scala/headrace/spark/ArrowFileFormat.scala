@@ -18,6 +18,9 @@ import scala.collection.JavaConverters._
 class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializable {
   override def shortName: String = ArrowDataSource.Name
 
+  /** How plans and catalogs show it. */
+  override def toString: String = "Arrow"
+
   override def inferSchema(
       session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
     ArrowFiles.schema(session, ReadOptions(session, options), files)

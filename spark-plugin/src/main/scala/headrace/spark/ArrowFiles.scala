@@ -22,6 +22,10 @@ private[spark] object ArrowFiles {
     }
   }
 
+  /** The file that gives the schema of all, as it is shown. */
+  def first(listed: Seq[FileStatus]): Option[String] =
+    if (listed.isEmpty) None else Some(shown(listed.minBy(_.getPath.toString).getPath))
+
   private def schema(file: FileStatus, read: ReadOptions, kinds: Seq[String]) =
     FileSchema.read(
       NativeReader.schemaOf(

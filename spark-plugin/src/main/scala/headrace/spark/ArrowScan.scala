@@ -22,7 +22,8 @@ case class ArrowScan(
     partitionFilters: Seq[Expression],
     dataFilters: Seq[Expression],
     pushedFilters: Seq[Filter],
-    limit: Option[Int]
+    limit: Option[Int],
+    givenSchema: Boolean
 ) extends FileScan {
 
   private lazy val read = ReadOptions(sparkSession, options)
@@ -30,7 +31,9 @@ case class ArrowScan(
   override def isSplitable(path: Path): Boolean = read.format(path).splitable(path)
 
   override def createReaderFactory(): PartitionReaderFactory =
-    new ArrowReaderFactory(Asked(dataSchema, readDataSchema, pushedFilters, limit), readPartitionSchema, read)
+    new ArrowReaderFactory(Asked(dataSchema, readDataSchema, pushedFilters, limit, first), readPartitionSchema, read)
+
+  private def first = if (givenSchema || read.mergeSchema) None else ArrowFiles.first(fileIndex.allFiles())
 
   /** Scans that are equal give the same rows, and Spark runs one of them only. What rows there are, hangs on options, too. */
   override def equals(other: Any): Boolean = other match {
@@ -42,10 +45,6 @@ case class ArrowScan(
   override def hashCode(): Int = super.hashCode()
 
   override def supportedCustomMetrics(): Array[CustomMetric] = Array(new RowGroupsRead, new RowGroupsSkipped)
-
-  override def description(): String = told.foldLeft(super.description()) { case (text, (name, value)) =>
-    s"$text, $name: $value"
-  }
 
   override def getMetaData(): Map[String, String] = super.getMetaData() ++ told
 

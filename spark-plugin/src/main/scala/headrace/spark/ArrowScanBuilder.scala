@@ -12,7 +12,8 @@ class ArrowScanBuilder(
     session: SparkSession,
     fileIndex: PartitioningAwareFileIndex,
     dataSchema: StructType,
-    options: CaseInsensitiveStringMap
+    options: CaseInsensitiveStringMap,
+    givenSchema: Boolean
 ) extends FileScanBuilder(session, fileIndex, dataSchema)
     with SupportsPushDownLimit {
 
@@ -34,5 +35,5 @@ class ArrowScanBuilder(
   override def build(): Scan =
     ArrowScan(
       session, fileIndex, dataSchema, readDataSchema(), readPartitionSchema(), options, partitionFilters, dataFilters,
-      pushedDataFilters.toSeq, limit)
+      pushedDataFilters.toSeq, limit, givenSchema)
 }

@@ -31,7 +31,7 @@ class ArrowTable(
     ArrowFiles.schema(session, ReadOptions(session, options), files)
 
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
-    new ArrowScanBuilder(session, fileIndex, dataSchema, mergedWith(options))
+    new ArrowScanBuilder(session, fileIndex, dataSchema, mergedWith(options), schema.isDefined)
 
   override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = throw ArrowFiles.readOnly
 

@@ -65,6 +65,10 @@ private[spark] object CsvOptions {
   private val Refused = Seq("charToEscapeQuoteEscaping", "timestampFormat", "timestampNTZFormat",
     "enableDateTimeParsingFallback", "lineSep", "inputBufferSize", "singleVariantColumn")
 
+  /** The names of all that may be given. */
+  val Known: Seq[String] = (Flags ++ Texts ++ Fixed).map(_._1) ++ Seq("sep", "delimiter", "quote", "escape", "comment",
+    "multiLine", "mode", "columnNameOfCorruptRecord", "columnPruning", "timeZone", "inferSchema", "encoding", "charset")
+
   private val Modes = Seq("permissive", "dropmalformed", "failfast")
 
   def apply(told: CaseInsensitiveMap[String], session: SQLConf): CsvOptions = {

@@ -56,6 +56,7 @@ object ReadOptions {
     apply(session, options.asCaseSensitiveMap.asScala.toMap)
 
   def apply(session: SparkSession, options: Map[String, String]): ReadOptions = {
+    OptionNames.check(options.keys)
     val told = CaseInsensitiveMap(options)
     ReadOptions(
       told.get("batchRows").map(positive("batchRows", _)).getOrElse(DefaultBatchRows),

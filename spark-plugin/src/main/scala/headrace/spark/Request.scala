@@ -17,8 +17,11 @@ import org.apache.spark.sql.types.StructType
   *   rows of which any of them is not true may be left out, and need not be
   * @param limit
   *   rows of each file that are enough
+  * @param first
+  *   the file whose columns these are, if nobody gave a schema
   */
-case class Asked(dataSchema: StructType, columns: StructType, filters: Seq[Filter], limit: Option[Int])
+case class Asked(
+    dataSchema: StructType, columns: StructType, filters: Seq[Filter], limit: Option[Int], first: Option[String] = None)
 
 /** What is asked of the native part, as the JSON that `request.rs` reads. */
 private[spark] object Request {
@@ -51,6 +54,7 @@ private[spark] object Request {
     node.put("batchBytes", read.batchBytes)
     node.set[ObjectNode]("filters", Filters.json(asked.filters))
     asked.limit.foreach(node.put("limit", _))
+    asked.first.foreach(node.put("first", _))
     node.toString
   }
 
