@@ -237,6 +237,14 @@ def test_a_column_that_is_not_there(view):
         view.train_test_split(test_size=0.2, stratify="carier")
 
 
+def test_a_column_whose_values_are_no_strata(store):
+    group = store.create_feature_group("listed", primary_key=["id"], event_time="at")
+    group.insert([{"id": i, "at": hour(i), "tags": [i]} for i in range(8)])
+    view = store.create_feature_view("listed", group.select())
+    with pytest.raises(hr.InvalidArgument, match=r"stratify: 'tags' is list.* whose values are no strata"):
+        view.train_test_split(test_size=0.5, stratify="tags")
+
+
 def test_a_view_with_a_limit(store, flights):
     view = store.create_feature_view("some", flights.select("id", "delay").limit(10))
     with pytest.raises(hr.InvalidArgument, match="rows with a limit cannot be split"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import math
 import pathlib
 
@@ -109,6 +111,45 @@ def test_the_same_seed_draws_the_same_rows(view, stratify):
         same(one, other)
 
 
+D = decimal.Decimal
+STRATA = {
+    "double": pa.array([1e10, 1e-7, 0.1, -0.0, 0.0, math.nan, math.inf, 2e-3, 5e-324, 1e22, None]),
+    "single": pa.array([0.1, 16777216.0, 1e-45, -0.5, 1e10, math.nan], pa.float32()),
+    "share": pa.array([D("0.001"), D("-0.5"), D("0"), None], pa.decimal128(3, 3)),
+    "small": pa.array([D("0E-10"), D("0.0000000001"), D("-12345678901234567890.5")], pa.decimal128(38, 10)),
+    "bytes": pa.array([b"", b"\0", b"\xff", b"a\\", b"\x80a"]),
+    "moment": pa.array([at(0), at(1.25), at(1e-6), None], TIME),
+    "day": pa.array([dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(9999, 12, 31)]),
+}
+"""Of values that engines write as different texts; each is a stratum, and what is a key draws."""
+
+
+@pytest.mark.parametrize("ansi", ["false", "true"])
+def test_values_of_all_types_draw_the_same_rows(lake, engine, ansi):
+    rows = 53
+    taken = {name: column.take([i % len(column) for i in range(rows)]) for name, column in STRATA.items()}
+    group = lake.create_feature_group(fresh("strata"), primary_key=["id", "key", "name"], event_time="t")
+    keys = {
+        "id": range(rows),
+        "key": pa.array([D(i - 9) / 1000 for i in range(rows)], pa.decimal128(7, 7)),
+        "name": pa.array([bytes([i]) for i in range(rows)]),
+    }
+    group.insert(pa.table({**keys, "t": times([0] * rows), **taken}))
+    view = lake.create_feature_view(fresh("strata"), group.select("id", *STRATA))
+    engine["spark"].conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for stratify in [None, *STRATA]:
+            one, other = (
+                view.train_test_split(test_size=0.25, seed=9, stratify=stratify, engine=name)[1]
+                .to_arrow()["id"]
+                .to_pylist()
+                for name in ("spark", "duckdb")
+            )
+            assert sorted(one) == sorted(other), stratify
+    finally:
+        engine["spark"].conf.unset("spark.sql.ansi.enabled")
+
+
 def test_parts_by_time(view):
     for one, other in zip(
         view.train_test_split(test_start=at(200), engine="spark"),
@@ -129,6 +170,7 @@ def test_formulas_have_one_meaning(lake):
         "trim('\u00a0 x\t ')", "'a\\b%' like 'a\\b\\%'", "'a\\b' like 'a\\_'", "date_trunc('week', dep)",
         "date_trunc('quarter', day)", "try_cast(carrier as boolean)", "length('\U0001f6e9e\u0301')",
         "substr('h\u00e9llo', 2, 3)", "concat(carrier, 'x')",
+        "round(-0.0, 2)", "floor(-0.0)", "ceil(-0.5)", "round(delay * 1e308 * 1e308, -2)", "'\uffff%' like '\uffff\\%'",
         "9007199254740993 = 9007199254740992.0", "-7 % 3", "-7.5 % 2", "power(-8, 1.0 / 3)", "sign(delay)",
     ]  # fmt: skip
     query = group.select("id").with_columns(**{f"f{i}": sql for i, sql in enumerate([*VALUES, *more])})
@@ -140,6 +182,56 @@ def test_formulas_have_one_meaning(lake):
         if not _alike(ours[f"f{i}"], theirs[f"f{i}"])
     }
     assert not differ
+
+
+TEXTS = [
+    "1_000", "0x1f", "0b11", "\t12", "12\n", "\u00a012", " 1 ", "1e3", "1.5", "1.", ".5", "1E400", "+-1", "1,000", "inf",
+    "NaN", "true ", "TRUE", "Yes", "on", "0", "epoch", "infinity", "2024/02/29", "20240229", "2024-2-9", " 2024-02-29 ",
+    "2024-02-29 junk", "2024-02-29 (BC)", "2024-02-30", "2024-02-29 10", "2024-02-29 1:2:3", "2024-02-29T10:00",
+    "2024-02-29 10:00:00.1234567", "2024-02-29 24:00:00", "2024-02-29 23:60:00", "2024-02-29 10:00:00Z",
+    "2024-02-29 10:00:00+05:30", "2024-02-29 10:00:00+5", "2024-02-29 10:00:00 UTC", "2024-02-29\n", "9999-12-31",
+]  # fmt: skip
+
+
+def test_texts_become_the_same_values(lake):
+    group = lake.create_feature_group("texts", primary_key=["s"])
+    group.insert([{"s": text} for text in TEXTS])
+    targets = ["bigint", "double", "boolean", "date", "timestamp"]
+    query = group.select().with_columns(**{f"as_{t}": f"try_cast(s as {t})" for t in targets})
+    ours, theirs = (query.read(engine=name).to_arrow().sort_by("s") for name in ("spark", "duckdb"))
+    for row, other in zip(ours.to_pylist(), theirs.to_pylist(), strict=True):
+        assert row == other
+    taken = {t: [row["s"] for row in theirs.to_pylist() if row[f"as_{t}"] is not None] for t in targets}
+    assert "1e3" in taken["bigint"]
+    assert {"TRUE", "Yes", "0"} == set(taken["boolean"])
+    assert {"2024-2-9", " 2024-02-29 ", "9999-12-31"} == set(taken["date"])
+    assert "2024-02-29 10:00:00+05:30" in taken["timestamp"]
+    assert not {"epoch", "2024/02/29", "1_000", "0x1f"} & {text for found in taken.values() for text in found}
+    for target in targets:
+        with pytest.raises(hr.InvalidArgument):
+            group.select().with_columns(x=f"cast(s as {target})").read(engine="duckdb").to_arrow()
+
+
+def test_patterns_with_any_letter(lake):
+    group = lake.create_feature_group("letters", primary_key=["id"])
+    texts = ["a\uffffb", "\uffff", "%", "a\\b", "a_b", "$", "\\"]
+    group.insert(pa.table({"id": range(len(texts)), "s": texts}))
+    for pattern in ["%\uffff%", "a\uffff_", "a\\_", "\\", "%\\%", "$%"]:
+        query = group.select("id", "s").filter(group["s"].like(pattern)).with_columns(x="s like s")
+        same(query.read(engine="spark"), query.read(engine="duckdb"))
+        assert query.read(engine="spark").to_arrow().num_rows
+
+
+@pytest.mark.parametrize("name", ["spark", "duckdb"])
+def test_numbers_without_a_common_type_are_not_compared(lake, name):
+    group = lake.create_feature_group(fresh("digits"), primary_key=["id"])
+    fine = pa.array([D("1.5")], pa.decimal128(38, 30))
+    group.insert(
+        pa.table({"id": [1], "n": [10**12], "fine": fine, "short": fine.cast(pa.decimal128(38, 18))})
+    )
+    with pytest.raises(hr.InvalidArgument, match=r"'n' .* cannot be compared with 'fine' .* has 50 digits"):
+        group.select("id").filter(group["n"] > group["fine"]).read(engine=name)
+    assert group.select("id").filter(group["n"] > group["short"]).read(engine=name).to_arrow().num_rows == 1
 
 
 def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:

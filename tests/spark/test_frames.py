@@ -70,7 +70,7 @@ def test_modes(spark, store, target, project):
 
 BAD = {
     "SELECT 1L AS id, 2L AS id": "NameClash.*two columns of a Spark frame have the same name",
-    "SELECT 1L AS id, INTERVAL 1 YEAR AS value": "SchemaMismatch.*a column of a Spark frame has no Arrow type",
+    "SELECT 1L AS id, INTERVAL 1 YEAR AS value": "SchemaMismatch.*column 'value' of a Spark frame is interval year, which has no Arrow type",
     "SELECT 1L AS id, 'x' AS value": "SchemaMismatch.*column 'value'",
     "SELECT 1L AS id, 1L AS value UNION ALL SELECT 1L, 2L": "DuplicateKeys",
     # Of the last partition, when the others have been sent.

@@ -31,6 +31,9 @@ _DIGITS = 1_000
 _MOST_DIGITS = 38
 
 
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+
+
 def coerce(
     condition: Condition, type_of: Callable[[Ref], pa.DataType], *, negated: bool = False
 ) -> Condition:
@@ -43,7 +46,8 @@ def coerce(
         negated: whether the condition is under a `Not`, where what is unknown must be true.
 
     Raises:
-        InvalidArgument: a comparison between kinds that have no common order, such as a number with text.
+        InvalidArgument: a comparison between kinds that have no common order, such as a number with text, or of
+            decimals whose common type has more digits than there are.
     """
     match condition:
         case Compare(op=op, left=left, right=Value() as right):
@@ -53,6 +57,7 @@ def coerce(
                 raise InvalidArgument(
                     f"{left.name!r} ({type_of(left)}) cannot be compared with {right.name!r} ({type_of(right)})"
                 )
+            _check_common_type(left, type_of(left), right, type_of(right))
             floats = [ref for ref in (left, right) if pa.types.is_floating(type_of(ref))]
             return _without_nan(condition, floats, negated)
         case IsIn(column=column, values=values):
@@ -75,6 +80,27 @@ def coerce(
             return Or(tuple(coerce(o, type_of, negated=negated) for o in operands))
         case _:
             return condition
+
+
+def _check_common_type(left: Ref, left_type: pa.DataType, right: Ref, right_type: pa.DataType) -> None:
+    """Where the common type has too few digits, engines raise an error, or leave rows out, as values come."""
+    if not (pa.types.is_decimal(left_type) or pa.types.is_decimal(right_type)):
+        return
+    if pa.types.is_floating(left_type) or pa.types.is_floating(right_type):
+        return
+    (one, one_scale), (other, other_scale) = _digits(left_type), _digits(right_type)
+    digits = max(one - one_scale, other - other_scale) + max(one_scale, other_scale)
+    if digits > _MOST_DIGITS:
+        raise InvalidArgument(
+            f"{left.name!r} ({left_type}) cannot be compared with {right.name!r} ({right_type}): their common type has "
+            f"{digits} digits, and {_MOST_DIGITS} is the most",
+            hint="compare them in a computed column, where both are doubles",
+        )
+
+
+def _digits(kind: pa.DataType) -> tuple[int, int]:
+    """How many digits its numbers have, and how many of these are decimals."""
+    return (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (_INTEGER_DIGITS[kind.bit_width], 0)
 
 
 def _compare(op: Operator, ref: Ref, column: pa.DataType, value: Value, negated: bool) -> Condition:

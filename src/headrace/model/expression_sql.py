@@ -26,7 +26,6 @@ from headrace.model.expression import (
 Dialect = Literal["duckdb", "datafusion", "spark"]
 
 # In a text of Spark's a backslash may have a meaning, and so may a dollar: both hang on settings.
-_NO_LETTER = "\uffff"
 _PLAIN_IN_SPARK = re.compile(r"[^'\\$\0-\x1f]*")
 _EPOCH = dt.date(1970, 1, 1)
 _NO_PLAIN_NAME = re.compile("[^a-z0-9]")
@@ -112,12 +111,11 @@ def unforeseen_sql(value: str) -> str:
 
 
 def like_sql(value: str, pattern: str, dialect: Dialect = "duckdb") -> str:
-    """Spark's backslash stands for what follows it, if no other letter is named that does: one that no text has."""
-    return (
-        f"({value} LIKE {pattern} ESCAPE '{_NO_LETTER}')"
-        if dialect == "spark"
-        else f"({value} LIKE {pattern})"
-    )
+    if dialect == "duckdb":
+        return f"({value} LIKE {pattern})"
+    # Spark's backslash stands for what follows it.
+    one, two = (text("\\" * times, dialect) for times in (1, 2))
+    return f"({value} LIKE replace({pattern}, {one}, {two}))"
 
 
 def _compared(column: str, values: Sequence[Value], dialect: Dialect) -> str:

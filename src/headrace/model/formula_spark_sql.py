@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headrace.errors import Unsupported
 from headrace.model.expression import Ref, to_value
-from headrace.model.expression_sql import isnull_sql, like_sql, literal
+from headrace.model.expression_sql import isnull_sql, like_sql, literal, text
 from headrace.model.formula import (
     Call,
     Case,
@@ -22,7 +22,7 @@ from headrace.model.formula import (
     kind_of,
     type_of,
 )
-from headrace.model.formula_text import LONGEST_MADE, is_no_longer, is_short, joined, together
+from headrace.model.formula_text import FORMS, LONGEST_MADE, REFUSED, is_no_longer, is_short, joined, together
 from headrace.model.types import TIMESTAMP
 
 _TARGETS = {
@@ -50,17 +50,6 @@ _WHOLE = 1 << 53
 _SPACES = (
     "\u0020\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 )
-# What Spark takes for a number, a day or a time is more than what DuckDB does: of the rest there is no value.
-_DATES = "^ *[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2} *$"
-_TIMES = (
-    "^[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}"
-    "([ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}([.][0-9]+)?)?(Z|[+-][0-9]{2}(:[0-9]{2})?)?)?$"
-)
-_NUMBERS = (
-    "^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
-    "|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN]) *$"
-)
-_TRUTHS = "^(t|true|y|yes|1|f|false|n|no|0)$"
 
 
 def spark_formula_sql(
@@ -100,17 +89,17 @@ def spark_formula_sql(
 
     def cast(operand: Formula, target: str, how: str) -> str:
         value, wanted = sql(operand), _TARGETS[target]
-        if is_a(operand, pa.string()):
+        if is_a(operand, pa.string()) and target in FORMS:
+            value = _only(value, target)
             match target:
                 case "bigint":
-                    return f"{how}(round({how}({_only(value, _NUMBERS)} AS DECIMAL(38, 19)), 0) AS BIGINT)"
+                    return f"{how}(round({how}({value} AS DECIMAL(38, 19)), 0) AS BIGINT)"
                 case "double":
-                    return _without_nan(f"{how}({_only(value, _NUMBERS)} AS DOUBLE)")
+                    return _without_nan(f"{how}({value} AS DOUBLE)")
                 case "boolean":
-                    return f"{how}({_only(f'lower({value})', _TRUTHS)} AS BOOLEAN)"
+                    return f"{how}({value} AS BOOLEAN)"
                 case "date" | "timestamp":
-                    form = _DATES if target == "date" else _TIMES
-                    return _in_calendar(f"{how}({_only(value, form)} AS {wanted})", wanted, how == "try_cast")
+                    return _in_calendar(f"{how}({value} AS {wanted})", wanted, how == "try_cast")
         if target == "bigint" and is_a(operand, pa.float64()):
             return f"{how}(rint({value}) AS BIGINT)"
         if target == "text" and is_a(operand, pa.float64()):
@@ -189,7 +178,7 @@ def spark_formula_sql(
         finer = f"round(_p.p0 * {scale}) / {scale}"
         coarser = f"round(_p.p0 / {scale}) * {scale}"
         made = f"if(_p.p1 < 0, {coarser}, {finer})"
-        lost = "if(_p.p1 < 0, 0D, _p.p0)"
+        lost = "if(_p.p1 < 0 AND abs(_p.p0) < double('inf'), 0D, _p.p0 + 0D)"
         return _once(parts, f"if(isnan({made}) OR abs({made}) = double('inf'), {lost}, {made})")
 
     def substring(arguments: Sequence[Formula], given: list[str]) -> str:
@@ -238,12 +227,11 @@ def _bounded(parts: Mapping[str, str], made: str, size: str, longest: str) -> st
     return _once(parts, f"CASE WHEN {test} THEN {made} ELSE {failing} END")
 
 
-def _only(value: str, form: str) -> str:
-    """A text of this form; another becomes one of which there is no value."""
-    return _once(
-        {"p0": value},
-        f"CASE WHEN _p.p0 RLIKE '{form}' THEN _p.p0 WHEN _p.p0 IS NOT NULL THEN concat('?', _p.p0) END",
-    )
+def _only(value: str, target: str) -> str:
+    """A text that is a value of the target; another becomes one that none is."""
+    test = f"_p.p0 RLIKE {text(FORMS[target], 'spark')}"
+    other = f"concat('{REFUSED[target]}', _p.p0)"
+    return _once({"p0": value}, f"CASE WHEN {test} THEN _p.p0 WHEN _p.p0 IS NOT NULL THEN {other} END")
 
 
 def _in_calendar(value: str, target: str, tried: bool) -> str:

@@ -20,7 +20,7 @@ from headrace.model.formula import (
     kind_of,
     type_of,
 )
-from headrace.model.formula_text import LONGEST_MADE, is_no_longer, is_short, joined, together
+from headrace.model.formula_text import FORMS, LONGEST_MADE, REFUSED, is_no_longer, is_short, joined, together
 from headrace.model.types import TIMESTAMP
 
 _TARGETS = {
@@ -49,6 +49,9 @@ _BEFORE, _AFTER = "0001-12-31 (BC) 23:59:59.999999", "10000-01-01"
 def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[Ref], pa.DataType]) -> str:
     """The formula as an SQL expression of the type that `type_of` tells; `column` gives the SQL of each column."""
 
+    def is_text(node: Formula) -> bool:
+        return not isinstance(node, Nothing) and type_of(node, kind) == pa.string()
+
     def sql(node: Formula) -> str:
         match node:
             case Nothing():
@@ -62,7 +65,10 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 read = f"CAST({column(ref)} AS {target})" if target else column(ref)
                 return _without_nan(read) if found == "double" else read
             case Cast(operand=operand, target=target, tried=tried):
-                made = f"{'TRY_CAST' if tried else 'CAST'}({sql(operand)} AS {_TARGETS[target]})"
+                given = sql(operand)
+                if target in FORMS and is_text(operand):
+                    given = _only(given, target)
+                made = f"{'TRY_CAST' if tried else 'CAST'}({given} AS {_TARGETS[target]})"
                 match target:
                     case "double":
                         return _without_nan(made)
@@ -108,9 +114,12 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 return f"date_trunc({unit}, CAST({given[1]} AS TIMESTAMPTZ))"
             case "epoch":
                 return f"(epoch_us(CAST({given[0]} AS TIMESTAMPTZ)) / 1000000.0::DOUBLE)"
-            case "round" | "floor" | "ceil" | "exp" | "power":
-                rest = [f"CAST({g} AS {'INTEGER' if function == 'round' else 'DOUBLE'})" for g in given[1:]]
-                made = f"{function}({', '.join([f'CAST({given[0]} AS DOUBLE)', *rest])})"
+            case "round" | "floor" | "ceil":
+                places = [f"CAST({g} AS INTEGER)" for g in given[1:]]
+                # Nothing is added: the sum with -0.0, which other engines do not make, is 0.0.
+                return f"({function}({', '.join([f'CAST({given[0]} AS DOUBLE)', *places])}) + 0.0::DOUBLE)"
+            case "exp" | "power":
+                made = f"{function}({', '.join(f'CAST({g} AS DOUBLE)' for g in given)})"
                 return _without_nan(made) if function == "power" else made
             case "sign":
                 return f"CAST(sign({given[0]}) AS BIGINT)"
@@ -143,6 +152,13 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
     result = type_of(formula, kind)
     computed = f"CAST({sql(formula)} AS {_RESULTS[result]})"
     return _without_nan(computed) if pa.types.is_floating(result) else computed
+
+
+def _only(value: str, target: str) -> str:
+    """A text that is a value of the target; another becomes one that none is."""
+    test = f"regexp_matches(_p.p0, {text(FORMS[target])})"
+    made = f"CASE WHEN {test} THEN _p.p0 WHEN _p.p0 IS NOT NULL THEN {text(REFUSED[target])} || _p.p0 END"
+    return f"list_transform([{{p0: {value}}}], lambda _p: {made})[1]"
 
 
 def _bounded(given: Mapping[str, str], made: str, size: str, longest: str) -> str:

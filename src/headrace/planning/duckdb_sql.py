@@ -149,8 +149,14 @@ class _Renderer(Rendering):
             return f"coalesce(j{side}.a, false)"
         return f"coalesce(s{side}.ambiguous AND {self._found(self.lookups[side])}, false)"
 
-    def varchar(self, value: str, kind: pa.DataType) -> str:
+    def varchar(self, value: str) -> str:
         return f"{value}::VARCHAR"
+
+    def decimal_text(self, value: str, kind: pa.Decimal128Type) -> str:
+        return self.varchar(value)
+
+    def bits(self, value: str) -> str:
+        return f"{value}::BIT::BIGINT::VARCHAR"
 
     def micros(self, value: str) -> str:
         return f"epoch_us({value})"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
 
 from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.duration import to_micros
@@ -18,7 +20,7 @@ Bounds = Callable[[Span], tuple[int | None, int | None]]
 
 
 def checked_parts(
-    request: ReadRequest, resolved: Resolved, columns: list[str], timed: bool
+    request: ReadRequest, resolved: Resolved, columns: Mapping[str, pa.DataType], timed: bool
 ) -> tuple[Part, ...]:
     """Raises InvalidArgument for parts that nobody can tell again, or that share rows; UnknownColumn."""
     parts, since = request.parts, resolved.root.source.since
@@ -45,14 +47,21 @@ def shares_of(parts: Sequence[Part]) -> list[Share]:
     return [part for part in parts if isinstance(part, Share)]
 
 
-def _check_shares(shares: list[Share], columns: list[str]) -> None:
+def _check_shares(shares: list[Share], columns: Mapping[str, pa.DataType]) -> None:
     for share in shares:
         if not 0 <= share.low < share.high <= 1:
             raise InvalidArgument(f"there is no share of the rows from {share.low} to {share.high}")
-        if share.stratify is not None and share.stratify not in columns:
+        if share.stratify is None:
+            continue
+        if share.stratify not in columns:
             raise UnknownColumn(
                 f"stratify: the result has no column {share.stratify!r}",
-                hint=f"it has {', '.join(columns[:20])}",
+                hint=f"it has {', '.join([*columns][:20])}",
+            )
+        if pa.types.is_nested(columns[share.stratify]):
+            raise InvalidArgument(
+                f"stratify: {share.stratify!r} is {columns[share.stratify]}, whose values are no strata",
+                hint="draw from the values of a column of numbers, texts, days or times",
             )
     if len({(share.seed, share.stratify) for share in shares}) > 1:
         raise InvalidArgument("the parts are drawn by different seeds, or of different strata")
@@ -85,24 +94,23 @@ def parts_sql(
     columns: list[str],
     bounds: Bounds,
     order: Sequence[str] | None = None,
-    stratum: str = "stratum::VARCHAR",
     dialect: Dialect = "duckdb",
 ) -> str:
     """The rows that are in a part; of several, with its number as the last column, `part`.
 
-    `query` has beside its columns `draw` and `stratum` where the parts are drawn, and `time` where they are of a time.
+    `query` has beside its columns the texts `draw` and `stratum` where the parts are drawn, and `time` where they are
+    of a time.
     `bounds` gives when a part starts and ends as such times.
 
     Args:
         order: the columns that decide between rows of one draw; by default all.
-        stratum: SQL for the stratum as text.
     """
     names = ", ".join(columns)
     for share in shares_of(parts)[:1]:
         # The row's place in the order of `draw`.
         window = "PARTITION BY stratum"
         by = ", ".join(f"{c} ASC NULLS LAST" for c in ("draw", *(columns if order is None else order)))
-        place = f"row_number() OVER ({window} ORDER BY {by}) - {_offset(share, stratum, dialect)} AS place"
+        place = f"row_number() OVER ({window} ORDER BY {by}) - {_offset(share, dialect)} AS place"
         query = f"SELECT {names}, {place}, count(*) OVER ({window}) AS total FROM ({query})"
     tests = [_test(part, bounds) for part in parts]
     if len(tests) == 1:
@@ -113,7 +121,7 @@ def parts_sql(
     )
 
 
-def _offset(share: Share, stratum: str, dialect: Dialect) -> str:
+def _offset(share: Share, dialect: Dialect) -> str:
     """Between 0 and 1, and not close to either, where places would hang on how numbers are rounded.
 
     Each stratum has its own: otherwise all that have one row would give it to the same part.
@@ -122,10 +130,10 @@ def _offset(share: Share, stratum: str, dialect: Dialect) -> str:
         return "0.5"
     if dialect == "spark":
         # DuckDB's number is that of the lower eight bytes, the least of which comes first.
-        drawn = f"md5(concat({text(f'{share.seed}/')}, coalesce({stratum}, '')))"
+        drawn = f"md5(concat({text(f'{share.seed}/')}, coalesce(stratum, '')))"
         low = f"conv(concat(substr({drawn}, 19, 2), substr({drawn}, 17, 2)), 16, 10)"
         return f"(CAST({low} AS INT) % {_OFFSETS} + 0.5) / {_OFFSETS}"
-    given = f"concat({text(f'{share.seed}/')}, {stratum})"
+    given = f"concat({text(f'{share.seed}/')}, stratum)"
     return f"(md5_number_lower({given}) % {_OFFSETS} + 0.5) / {_OFFSETS}"
 
 

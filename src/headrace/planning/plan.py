@@ -197,7 +197,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         start=options.start,
         end=options.end,
         latest=request.latest,
-        parts=checked_parts(request, resolved, [o.name for o in outputs], timed),
+        parts=checked_parts(request, resolved, {o.name: o.type for o in outputs}, timed),
         ordered=request.ordered,
     )
 

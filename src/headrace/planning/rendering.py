@@ -7,11 +7,12 @@ from abc import abstractmethod
 import pyarrow as pa
 
 from headrace.model.duration import to_micros
-from headrace.model.expression_sql import condition_sql, text
+from headrace.model.expression_sql import condition_sql, isnan_sql, text
 from headrace.model.formula_spark_sql import spark_formula_sql
 from headrace.model.formula_sql import formula_sql
 from headrace.model.request import Share, Span
 from headrace.model.resolved import Computed, Origin, Place, places_of
+from headrace.model.types import stored_type
 from headrace.planning.facts import Facts
 from headrace.planning.parts import shares_of
 from headrace.planning.plan import Lookup, Plan
@@ -46,8 +47,16 @@ class Rendering:
         """SQL for whether the row found is one of several."""
 
     @abstractmethod
-    def varchar(self, value: str, kind: pa.DataType) -> str:
-        """SQL for a value as text, the same of every engine."""
+    def varchar(self, value: str) -> str:
+        """SQL for a value as the engine writes it."""
+
+    @abstractmethod
+    def decimal_text(self, value: str, kind: pa.Decimal128Type) -> str:
+        """SQL for a decimal as text: with all decimals, and no digit before them where there is room for none."""
+
+    @abstractmethod
+    def bits(self, value: str) -> str:
+        """SQL for the bits of a double as a text of a whole number."""
 
     def value(self, origin: Origin) -> str:
         """SQL for a place, or for what is computed."""
@@ -84,11 +93,11 @@ class Rendering:
     def _draw(self, share: Share) -> str:
         """A text that puts the rows in random order: of what identifies a row, each part with its length before it."""
         keys = self.keys()
-        texts = [self._text(place) for place in keys]
-        texts += [self.varchar(self._time, pa.int64())] if self.plan.timed else []
+        texts = [self._text(self.value(place), self.plan.resolved.type_of(place)) for place in keys]
+        texts += [self.varchar(self._time)] if self.plan.timed else []
         if self.plan.spine is not None and not keys:
-            texts.append(self.varchar(self._row, pa.int64()))
-        lengths = [self.varchar(f"length({t})", pa.int64()) for t in texts]
+            texts.append(self.varchar(self._row))
+        lengths = [self.varchar(f"length({t})") for t in texts]
         parts = [f"coalesce({n} || ':' || {t}, '-')" for n, t in zip(lengths, texts, strict=True)]
         return f"md5(concat({', '.join([text(f'{share.seed}/'), *parts])}))"
 
@@ -96,13 +105,20 @@ class Rendering:
         if share.stratify is None:
             return "true"
         output = next(o for o in self.plan.outputs if o.name == share.stratify)
-        return self.value(Place(0, output.name) if output.place is None else output.place)
+        value = self.value(Place(0, output.name) if output.place is None else output.place)
+        return self._text(value, output.type)
 
-    def _text(self, place: Place) -> str:
-        value, kind = self.value(place), self.plan.resolved.type_of(place)
+    def _text(self, value: str, kind: pa.DataType) -> str:
+        """A text of the value, the same of every engine, and of values that are equal."""
         if pa.types.is_timestamp(kind):
-            return self.varchar(self.micros(value), pa.int64())
-        return f"hex({value})" if pa.types.is_binary(kind) else self.varchar(value, kind)
+            return self.varchar(self.micros(value))
+        if pa.types.is_floating(kind):
+            nan = isnan_sql(value, self.facts.dialect)
+            bits = self.bits(f"coalesce(CAST({value} AS DOUBLE), 0)")
+            return f"CASE WHEN {nan} THEN 'nan' WHEN {value} = 0 THEN '0' WHEN {value} IS NOT NULL THEN {bits} END"
+        if pa.types.is_decimal(kind) and kind.scale > 0:
+            return self.decimal_text(value, kind)
+        return f"hex({value})" if stored_type(kind) == pa.binary() else self.varchar(value)
 
     @abstractmethod
     def micros(self, value: str) -> str:

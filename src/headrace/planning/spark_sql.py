@@ -14,7 +14,7 @@ from headrace.model.duration import to_micros
 from headrace.model.expression_sql import identifier, text
 from headrace.model.resolved import Place
 from headrace.planning.facts import Facts
-from headrace.planning.parts import parts_sql, shares_of
+from headrace.planning.parts import parts_sql
 from headrace.planning.plan import Lookup, Plan
 from headrace.planning.program import SPINE_ROW, SPINE_TIME, Program, spine_columns
 from headrace.planning.rendering import Rendering
@@ -125,7 +125,7 @@ class _Renderer(Rendering):
         if self.plan.parts:
             by = [c for c, fine in zip(held, orderable, strict=True) if fine]
             by += [o for o in orders if o not in held]
-            query = parts_sql(self.plan.parts, query, kept, self.span, by, self._stratum_text(), "spark")
+            query = parts_sql(self.plan.parts, query, kept, self.span, by, "spark")
         several = len(self.plan.parts) > 1
         if several:
             orders = ["part", *orders]
@@ -220,17 +220,19 @@ class _Renderer(Rendering):
     def ambiguity(self, side: int) -> str:
         return f"coalesce(j{side}.a, false)"
 
-    def varchar(self, value: str, kind: pa.DataType) -> str:
+    def varchar(self, value: str) -> str:
         return f"CAST({value} AS STRING)"
+
+    def decimal_text(self, value: str, kind: pa.Decimal128Type) -> str:
+        # A cast writes small ones with an exponent, or not, as the session is set.
+        plain = f"replace(format_number({value}, {kind.scale}), ',', '')"
+        return f"replace({plain}, '0.', '.')" if kind.scale == kind.precision else plain
+
+    def bits(self, value: str) -> str:
+        return f"java_method('java.lang.Double', 'doubleToLongBits', {value})"
 
     def micros(self, value: str) -> str:
         return f"unix_micros({value})"
-
-    def _stratum_text(self) -> str:
-        """The stratum as DuckDB has it as text."""
-        names = [share.stratify for share in shares_of(self.plan.parts)[:1] if share.stratify is not None]
-        kinds = [o.type for o in self.plan.outputs if o.name in names]
-        return "CAST(stratum AS STRING)" + (" || '+00'" if kinds and pa.types.is_timestamp(kinds[0]) else "")
 
 
 def bundles(plan: Plan) -> list[list[Lookup]]:

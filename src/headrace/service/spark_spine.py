@@ -17,18 +17,14 @@ from headrace.planning.side_sql import spark_micros
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 
 def spine_of(frame: DataFrame, plan: Plan) -> DataFrame:
     """Of a frame of Spark's, whose rows have numbers that rise with it."""
     assert plan.spine is not None
     given = frame.toDF(*map(spark_name, frame.columns))
-    values = {
-        f.name: utc_sql(identifier(f.name, "spark"), f.dataType)
-        if f.dataType.typeName() == "timestamp_ntz"
-        else identifier(f.name, "spark")
-        for f in frame.schema.fields
-    }
+    values = {f.name: _value(identifier(f.name, "spark"), f.dataType) for f in frame.schema.fields}
     time = plan.spine.time
     if time is None:
         assert plan.now is not None
@@ -41,6 +37,15 @@ def spine_of(frame: DataFrame, plan: Plan) -> DataFrame:
     columns |= {"c_" + c: values[c] for c in spine_columns(plan)}
     columns |= {"g_" + c: values[c] for c in frame.columns}
     return given.selectExpr(*(f"{value} AS {identifier(name, 'spark')}" for name, value in columns.items()))
+
+
+def _value(name: str, kind: DataType) -> str:
+    from pyspark.sql.types import StringType
+
+    if kind.typeName() == "timestamp_ntz":
+        return utc_sql(name, kind)
+    # By a collation of its own, text would be compared otherwise than everywhere else.
+    return f"CAST({name} AS STRING)" if isinstance(kind, StringType) else name
 
 
 def plain_spine(columns: pa.Table, given: pa.Table | None) -> pa.Table:
