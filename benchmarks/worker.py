@@ -41,8 +41,9 @@ def main() -> None:
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     start: Start = pickle.load(requests)
     servers = [psutil.Process(pid) for pid in start.servers]
+    others = psutil.Process().children(recursive=True)
     with start.runner.opened() as run:
-        services = psutil.Process().children(recursive=True)
+        services = [child for child in psutil.Process().children(recursive=True) if child not in others]
         _send(answers, Ready(tuple(process.pid for process in services)))
         while (request := pickle.load(requests)) is not None:
             with _stage(run, request.number) as stage:

@@ -186,7 +186,8 @@ impl Names {
             },
             (Struct(from), Struct(to)) if is_variant(to) && from.len() != to.len() => {
                 return Err(Error::Unsupported(format!(
-                    "the column '{name}' of {} is a VARIANT in parts, as Spark writes it where                      spark.sql.variant.writeShredding.enabled is true, which is not read: read it with format(\"parquet\")",
+                    "the column '{name}' of {} is a VARIANT in parts, as Spark writes it where \
+                     spark.sql.variant.writeShredding.enabled is true, which is not read: read it with format(\"parquet\")",
                     self.path
                 )));
             }

@@ -29,8 +29,6 @@ from headrace.model.types import decoded_type, is_string, stored_type
 _NUMBERS = ("int", "float", "decimal")
 _DIGITS = 1_000
 _MOST_DIGITS = 38
-
-
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 

@@ -20,7 +20,8 @@ from headrace.model.formula import (
     kind_of,
     type_of,
 )
-from headrace.model.formula_text import FORMS, LONGEST_MADE, REFUSED, is_no_longer, is_short, joined, together
+from headrace.model.formula_form import FORMS, REFUSED
+from headrace.model.formula_text import LONGEST_MADE, is_no_longer, is_short, joined, together
 from headrace.model.types import TIMESTAMP
 
 _TARGETS = {
