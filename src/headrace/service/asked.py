@@ -41,6 +41,7 @@ class Asked:
         # Only first asks tell anything, and dashboards ask the same again and again.
         self._before: Kept[bool] = Kept(_REMEMBERED)
         self._waiting: queue.Queue[tuple[str, Ask]] = queue.Queue(_WAITING)
+        self._writing = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._write, name="headrace-asked", daemon=True)
         self._thread.start()
@@ -58,16 +59,17 @@ class Asked:
             self._before.put(key, True)
 
     def flush(self) -> None:
-        """Write down what has come so far."""
-        found: list[tuple[str, Ask]] = []
-        while len(found) < _AT_ONCE and not self._waiting.empty():
-            found.append(self._waiting.get())
-        if not found:
-            return
-        try:
-            self._history.add(found)
-        except HeadraceError as error:
-            _log.warning("what was asked is not remembered: %s", error.message)
+        """Write down what has come so far, or wait until another thread has."""
+        with self._writing:
+            found: list[tuple[str, Ask]] = []
+            while len(found) < _AT_ONCE and not self._waiting.empty():
+                found.append(self._waiting.get())
+            if not found:
+                return
+            try:
+                self._history.add(found)
+            except HeadraceError as error:
+                _log.warning("what was asked is not remembered: %s", error.message)
 
     def close(self) -> None:
         self._ending.set()
