@@ -35,7 +35,9 @@ def asking(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 def test_make_list_revoke(command: Callable[..., Ran], root: Path) -> None:
     store = ("--store", root)
-    said, text = command("token", "create", "anna", "--description", "laptop", *store).lines
+    made = command("token", "create", "anna", "--description", "laptop", *store)
+    (text,) = made.lines
+    said = made.err
     assert said.startswith("token ")
     assert "of anna, good until" in said
     _, own, secret = text.split("_")

@@ -85,6 +85,11 @@ def print_warning(message: str, json: bool) -> None:
         err().print(Text.assemble(("warning", "yellow"), f": {message}"))
 
 
+def print_aside(text: str) -> None:
+    """Tell people something on stderr, beside what is printed for whoever takes it."""
+    err().print(text)
+
+
 def print_facts(facts: Iterable[tuple[str, object]]) -> None:
     """Names and values, one pair a line; what is None or empty is left out."""
     grid = Table.grid(padding=(0, 2))
@@ -116,7 +121,7 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: C
         table.add_row(*row[:shown])
     console.print(table)
     if names[shown:]:
-        err().print(f"columns left out: {', '.join(names[shown:])}; a wider terminal, or --json, shows them")
+        print_aside(f"columns left out: {', '.join(names[shown:])}; a wider terminal, or --json, shows them")
 
 
 def _fitting(names: Sequence[str], rows: Sequence[Sequence[Text]], width: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from headrace.cli.report import err, print_json, print_table, print_text, to_json
+from headrace.cli.report import print_aside, print_json, print_table, print_text, to_json
 
 if TYPE_CHECKING:
     from headrace.client.result import Result
@@ -41,7 +41,7 @@ def print_rows(result: Result, json: bool, most: int | None = None) -> None:
     shown = table if most is None else table.slice(0, most)
     print_table(table.column_names, list(zip(*(c.to_pylist() for c in shown.columns), strict=True)))
     if shown.num_rows < table.num_rows:
-        err().print(f"the first {most} rows: --limit, --output or --json gives more")
+        print_aside(f"the first {most} rows: --limit, --output or --json gives more")
 
 
 def _save(result: Result, output: str, json: bool) -> None:

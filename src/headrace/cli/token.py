@@ -9,7 +9,7 @@ import typer
 
 from headrace.cli.noun import noun
 from headrace.cli.option import Description
-from headrace.cli.report import print_json, print_table, print_text
+from headrace.cli.report import print_aside, print_json, print_table, print_text
 from headrace.cli.target import Target, on_store
 
 app = noun("Tokens by which users of a service say who they are, in all projects of a store.")
@@ -25,13 +25,13 @@ def create(
     expires: Annotated[str, typer.Option(help="For how long it is good, such as 12h; 366d at most.")] = "30d",
     description: Description = "",
 ) -> None:
-    """Make a token. It is shown this once."""
+    """Make a token. It is shown this once, alone on stdout: > FILE makes a file for --token-file."""
     with target.connect() as fs:
         made = fs.tokens.create(user, expires=expires, description=description)
     if target.json:
         print_json(made)
     else:
-        print_text(
+        print_aside(
             f"token {made.id} of {made.user}, good until {_minute(made.expires)}; keep it, it is shown this once:"
         )
         print_text(made.text)
