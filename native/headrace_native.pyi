@@ -79,8 +79,14 @@ def dump_rows(
     compression: Literal["lz4", "zstd"] | None = None,
     dictionaries: bool = True,
     direct: bool | None = None,
+    tier: Literal["program", "machine"] | None = None,
 ) -> bytes:
-    """Rows as bytes. With `direct=False` objects are read by CPython's API, and not where they lie."""
+    """Rows as bytes. With `direct=False` objects are read by CPython's API, and not where they lie.
+
+    They are taken field by field, or by machine code that is made for their columns; without a `tier` by the latter
+    once there were so many rows of these columns that it repays. "machine" is followed where it can be: `row_stats`
+    tells how many rows it was. Both write the same bytes.
+    """
 
 def load_rows(buffer: object, allow_pickle: bool = False) -> list[Any]:
     """The rows that bytes hold."""

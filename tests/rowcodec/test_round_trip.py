@@ -56,8 +56,10 @@ def streamed(rows: list[Any]) -> bytes:
 
 
 WAYS: dict[str, Callable[[list[Any]], bytes]] = {
-    "plain": lambda rows: rowcodec.dumps(rows, dictionaries=False),
-    "dictionaries": rowcodec.dumps,
+    "plain": lambda rows: rowcodec.dumps(rows, dictionaries=False, tier="program"),
+    "plain by machine": lambda rows: rowcodec.dumps(rows, dictionaries=False, tier="machine"),
+    "dictionaries": lambda rows: rowcodec.dumps(rows, tier="program"),
+    "machine": lambda rows: rowcodec.dumps(rows, tier="machine"),
     "api": by_api,
     "encoder": streamed,
     "lz4": lambda rows: rowcodec.dumps(rows, compression="lz4"),
@@ -78,11 +80,13 @@ def read_by_arrow(data: bytes) -> int:
 
 def check(rows: list[Any], ways: list[str] | None = None) -> None:
     expected = pickle.loads(pickle.dumps(rows, 5))
-    for name in ways or list(WAYS):
-        data = WAYS[name](rows)
+    written = {name: WAYS[name](rows) for name in ways or WAYS}
+    for name, data in written.items():
         found = rowcodec.loads(data, allow_pickle=True)
         assert same(found, expected), name
         assert read_by_arrow(data) == len(rows)
+    for name, other in {"plain": "plain by machine", "dictionaries": "machine"}.items():
+        assert written.get(other) == written.get(name)
     found = [
         row for batch in rowcodec.to_batches(rows) for row in rowcodec.from_batch(batch, allow_pickle=True)
     ]
@@ -193,7 +197,7 @@ def test_batches_and_dictionaries() -> None:
 
 def test_dictionary_that_stops_to_pay() -> None:
     rows = [(f"{n % 10}",) for n in range(17_000)] + [(f"unique {n}",) for n in range(30_000)]
-    check(rows, ["dictionaries"])
+    check(rows, ["dictionaries", "machine"])
 
 
 def test_row_that_holds_itself() -> None:
@@ -257,7 +261,7 @@ nested = st.recursive(
 
 @hypothesis.given(st.lists(nested, max_size=12))
 def test_any_rows(rows: list[Any]) -> None:
-    check(rows, ["plain", "api", "encoder"])
+    check(rows, ["plain", "plain by machine", "api", "encoder"])
 
 
 @hypothesis.given(st.data())
@@ -268,4 +272,4 @@ def test_rows_of_columns(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(*kinds).map(make), min_size=1, max_size=40))
     for odd in data.draw(st.lists(nested, max_size=2)):
         rows.insert(data.draw(st.integers(0, len(rows))), odd)
-    check(rows, ["dictionaries", "encoder"])
+    check(rows, ["dictionaries", "machine", "encoder"])

@@ -47,7 +47,8 @@ def values(name: str) -> list[Any]:
 def test_vector(name: str) -> None:
     rows, data = values(name), (VECTORS / f"{name}.arrows").read_bytes()
     assert same(rowcodec.loads(data), rows)
-    assert rowcodec.dumps(rows, allow_pickle=False) == data
+    assert rowcodec.dumps(rows, allow_pickle=False, tier="program") == data
+    assert rowcodec.dumps(rows, allow_pickle=False, tier="machine") == data
 
 
 def test_written_by_the_jvm() -> None:

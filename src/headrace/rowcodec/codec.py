@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from headrace.rowcodec.native import Compression, headrace_native, raised
+from headrace.rowcodec.native import Compression, Tier, headrace_native, raised
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined,unused-ignore]
@@ -17,6 +17,7 @@ def dumps(
     allow_pickle: bool = True,
     compression: Compression | None = None,
     dictionaries: bool = True,
+    tier: Tier | None = None,
 ) -> bytes:
     """The rows as a stream of Arrow.
 
@@ -24,13 +25,16 @@ def dumps(
         allow_pickle: carry values by pickle that nothing else can carry; else they are refused.
         compression: of the columns.
         dictionaries: tell each repeated text of a column once, where that pays.
+        tier: take rows field by field ("program"), or by machine code that is made for their columns ("machine"),
+            where it can be made. None: by the latter once there were so many rows that it repays. The bytes are the
+            same.
 
     Raises:
         Unsupported: a value needs pickle, and it is not allowed.
         LimitExceeded: one value has more than 2 GiB.
     """
     try:
-        return headrace_native.dump_rows(rows, allow_pickle, compression, dictionaries)
+        return headrace_native.dump_rows(rows, allow_pickle, compression, dictionaries, tier=tier)
     except headrace_native.RowError as error:
         raise raised(error) from error
 
@@ -55,5 +59,6 @@ def loads(buf: Buffer, *, allow_pickle: bool = False) -> list[Any]:
 
 def stats() -> dict[str, int]:
     """What this process has written and read: rows, bytes, rows that did not fit into columns, schemas compiled and
-    found compiled; and whether objects are read where they lie (`direct`), or by CPython's API."""
+    found compiled; rows taken by machine code, how often such code was made, and the bytes of it that are kept; and
+    whether objects are read where they lie (`direct`), or by CPython's API."""
     return headrace_native.row_stats()

@@ -18,9 +18,10 @@ except ImportError as error:
         "the row codec needs the package headrace-native", hint="pip install headrace-native"
     ) from error
 
-__all__ = ["Compression", "errors", "headrace_native", "raised"]
+__all__ = ["Compression", "Tier", "errors", "headrace_native", "raised"]
 
 Compression = Literal["lz4", "zstd"]
+Tier = Literal["program", "machine"]
 
 _TRUST = "allow_pickle=True carries any object: for bytes from people you trust"
 

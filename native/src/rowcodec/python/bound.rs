@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use super::build::Builder;
 use super::error;
-use super::known::{Known, NUMPY};
-use super::plan::{Make, Node, RecordPlan};
-use super::record::Kind;
-use super::time;
+use super::known::Known;
+use super::new_record::new_record;
+use super::numpy;
+use super::plan::{Make, Node};
+use super::{time, value};
 use crate::rowcodec::wire::column::offset;
-use crate::rowcodec::wire::{Column, Damage, Data, Unit};
+use crate::rowcodec::wire::{Column, Damage, Data};
 
 /// The values of dictionaries, by their ids.
 pub type Dictionaries = HashMap<i64, Vec<Py<PyAny>>>;
@@ -29,7 +29,7 @@ pub struct Context<'a, 'py> {
 }
 
 impl Context<'_, '_> {
-    fn fail(&mut self, what: &str) -> *mut PyObject {
+    pub fn fail(&mut self, what: &str) -> *mut PyObject {
         self.damage = Some(Damage::new(self.at, what));
         std::ptr::null_mut()
     }
@@ -57,6 +57,63 @@ pub struct Bound_<'a> {
     /// A view of it by numpy, where values are its scalars.
     array: Option<Py<PyAny>>,
     children: Vec<Bound_<'a>>,
+    how: How,
+}
+
+/// How a value is made, where that is simple.
+#[derive(Clone, Copy)]
+enum How {
+    Text,
+    Int1,
+    Int2,
+    Int4,
+    Int8,
+    Float,
+    Code1,
+    Code2,
+    /// As the node and the data tell.
+    Other,
+}
+
+impl How {
+    fn of(bound: &Bound_<'_>) -> Self {
+        match (bound.dictionary, &bound.node.make) {
+            (Some(_), _) if bound.width == 1 => Self::Code1,
+            (Some(_), _) if bound.width == 2 => Self::Code2,
+            (Some(_), _) => Self::Other,
+            (None, Make::Str) => Self::Text,
+            (
+                None,
+                Make::Int {
+                    width: 1,
+                    signed: true,
+                },
+            ) => Self::Int1,
+            (
+                None,
+                Make::Int {
+                    width: 2,
+                    signed: true,
+                },
+            ) => Self::Int2,
+            (
+                None,
+                Make::Int {
+                    width: 4,
+                    signed: true,
+                },
+            ) => Self::Int4,
+            (
+                None,
+                Make::Int {
+                    width: 8,
+                    signed: true,
+                },
+            ) => Self::Int8,
+            (None, Make::Float { width: 8 }) => Self::Float,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl<'a> Bound_<'a> {
@@ -79,6 +136,7 @@ impl<'a> Bound_<'a> {
             dictionary: None,
             array: None,
             children: Vec::new(),
+            how: How::Other,
         };
         match &column.data {
             Data::Null => {}
@@ -124,8 +182,9 @@ impl<'a> Bound_<'a> {
             }
         }
         if let (Make::Numpy(index), None) = (&node.make, bound.dictionary) {
-            bound.array = Some(array(*index, column, context)?);
+            bound.array = Some(numpy::array(context.py, context.known, *index, column)?);
         }
+        bound.how = How::of(&bound);
         Ok(bound)
     }
 
@@ -167,37 +226,23 @@ impl<'a> Bound_<'a> {
             if self.is_null(n) {
                 return ffi::Py_NewRef(ffi::Py_None());
             }
-            if let Some(dictionary) = self.dictionary {
-                let index = match self.width {
-                    1 => usize::from(u8::from_le_bytes(self.read(n))),
-                    2 => usize::from(u16::from_le_bytes(self.read(n))),
-                    4 => u32::from_le_bytes(self.read(n)) as usize,
-                    _ => u64::from_le_bytes(self.read(n)) as usize,
-                };
-                return ffi::Py_NewRef(dictionary.get_unchecked(index).as_ptr());
-            }
-            match &self.node.make {
-                Make::Str => self.text(n, context),
-                Make::Int {
-                    width: 8,
-                    signed: true,
-                } => ffi::PyLong_FromLongLong(i64::from_le_bytes(self.read(n))),
-                Make::Int {
-                    width: 4,
-                    signed: true,
-                } => ffi::PyLong_FromLong(i32::from_le_bytes(self.read(n)).into()),
-                Make::Int {
-                    width: 2,
-                    signed: true,
-                } => ffi::PyLong_FromLong(i16::from_le_bytes(self.read(n)).into()),
-                Make::Int {
-                    width: 1,
-                    signed: true,
-                } => ffi::PyLong_FromLong(i8::from_le_bytes(self.read(n)).into()),
-                Make::Float { width: 8 } => ffi::PyFloat_FromDouble(f64::from_le_bytes(self.read(n))),
-                _ => self.other(n, context),
+            match self.how {
+                How::Text => self.text(n, context),
+                How::Int1 => ffi::PyLong_FromLong(i8::from_le_bytes(self.read(n)).into()),
+                How::Int2 => ffi::PyLong_FromLong(i16::from_le_bytes(self.read(n)).into()),
+                How::Int4 => ffi::PyLong_FromLong(i32::from_le_bytes(self.read(n)).into()),
+                How::Int8 => ffi::PyLong_FromLongLong(i64::from_le_bytes(self.read(n))),
+                How::Float => ffi::PyFloat_FromDouble(f64::from_le_bytes(self.read(n))),
+                How::Code1 => self.coded(u8::from_le_bytes(self.read(n)).into()),
+                How::Code2 => self.coded(u16::from_le_bytes(self.read(n)).into()),
+                How::Other => self.other(n, context),
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn coded(&self, index: usize) -> *mut PyObject {
+        unsafe { ffi::Py_NewRef(self.dictionary.unwrap_unchecked().get_unchecked(index).as_ptr()) }
     }
 
     #[inline(always)]
@@ -225,6 +270,12 @@ impl<'a> Bound_<'a> {
     #[inline(never)]
     unsafe fn other(&self, n: usize, context: &mut Context<'_, '_>) -> *mut PyObject {
         unsafe {
+            if self.dictionary.is_some() {
+                return self.coded(match self.width {
+                    4 => u32::from_le_bytes(self.read(n)) as usize,
+                    _ => u64::from_le_bytes(self.read(n)) as usize,
+                });
+            }
             match &self.node.make {
                 Make::None => ffi::Py_NewRef(ffi::Py_None()),
                 Make::Bool => ffi::PyBool_FromLong((*self.values.add(n / 8) >> (n % 8) & 1).into()),
@@ -235,7 +286,9 @@ impl<'a> Bound_<'a> {
                     _ => u64::from_le_bytes(self.read(n)),
                 }),
                 Make::Float { width: 4 } => ffi::PyFloat_FromDouble(f32::from_le_bytes(self.read(n)).into()),
-                Make::Float { width: 2 } => ffi::PyFloat_FromDouble(half(u16::from_le_bytes(self.read(n)))),
+                Make::Float { width: 2 } => {
+                    ffi::PyFloat_FromDouble(value::half(u16::from_le_bytes(self.read(n))))
+                }
                 Make::Float { .. } => ffi::PyFloat_FromDouble(f64::from_le_bytes(self.read(n))),
                 Make::Bytes => {
                     let bytes = self.slice(n);
@@ -250,7 +303,7 @@ impl<'a> Bound_<'a> {
                     found.unwrap_or_else(|| context.fail("a date is beyond those of Python"))
                 }
                 Make::DateTime { unit } => {
-                    let Some(micros) = micros(i64::from_le_bytes(self.read(n)), *unit) else {
+                    let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
                         return context.fail("a time is beyond microseconds");
                     };
                     let none = context.known.none.as_ptr();
@@ -258,7 +311,7 @@ impl<'a> Bound_<'a> {
                     found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
                 }
                 Make::Zoned { unit, zone, minutes } => {
-                    let Some(micros) = micros(i64::from_le_bytes(self.read(n)), *unit) else {
+                    let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
                         return context.fail("a time is beyond microseconds");
                     };
                     let shift = i64::from(minutes.unwrap_or(0)) * 60_000_000;
@@ -267,14 +320,14 @@ impl<'a> Bound_<'a> {
                     found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
                 }
                 Make::Delta { unit } => {
-                    let micros = micros(i64::from_le_bytes(self.read(n)), *unit);
+                    let micros = time::micros(i64::from_le_bytes(self.read(n)), *unit);
                     match micros.and_then(time::new_delta) {
                         Some(found) => found,
                         None => context.fail("a duration is beyond microseconds"),
                     }
                 }
                 Make::Decimal { scale } => {
-                    let text = decimal_text(i128::from_le_bytes(self.read(n)), *scale);
+                    let text = value::decimal_text(i128::from_le_bytes(self.read(n)), *scale);
                     match context.known.decimal.call1(context.py, (text,)) {
                         Ok(found) => found.into_ptr(),
                         Err(error) => raised(context.py, error),
@@ -297,42 +350,39 @@ impl<'a> Bound_<'a> {
                         Err(error) => raised(context.py, error.0),
                     }
                 }
-                Make::List => {
-                    let (start, end) = self.range(n);
-                    let list = ffi::PyList_New((end - start) as isize);
-                    for (place, at) in (start..end).enumerate() {
-                        if list.is_null() {
-                            return list;
-                        }
-                        let item = self.children[0].value(at, context);
-                        if item.is_null() {
-                            ffi::Py_DECREF(list);
-                            return item;
-                        }
-                        ffi::PyList_SET_ITEM(list, place as isize, item);
-                    }
-                    list
-                }
-                Make::TupleList => {
-                    let (start, end) = self.range(n);
-                    let tuple = ffi::PyTuple_New((end - start) as isize);
-                    for (place, at) in (start..end).enumerate() {
-                        if tuple.is_null() {
-                            return tuple;
-                        }
-                        let item = self.children[0].value(at, context);
-                        if item.is_null() {
-                            ffi::Py_DECREF(tuple);
-                            return item;
-                        }
-                        ffi::PyTuple_SET_ITEM(tuple, place as isize, item);
-                    }
-                    tuple
-                }
+                Make::List => self.sequence(n, ffi::PyList_New, ffi::PyList_SET_ITEM, context),
+                Make::TupleList => self.sequence(n, ffi::PyTuple_New, ffi::PyTuple_SET_ITEM, context),
                 Make::Map => self.dict(n, context),
                 Make::Record(record) => new_record(record, &self.children, n, context),
                 Make::Str => self.text(n, context),
             }
+        }
+    }
+
+    /// A list, or a tuple. Args: `new` makes one, and `set` puts a value into it that it takes.
+    #[inline(always)]
+    unsafe fn sequence(
+        &self,
+        n: usize,
+        new: unsafe extern "C" fn(isize) -> *mut PyObject,
+        set: unsafe fn(*mut PyObject, isize, *mut PyObject),
+        context: &mut Context<'_, '_>,
+    ) -> *mut PyObject {
+        unsafe {
+            let (start, end) = self.range(n);
+            let sequence = new((end - start) as isize);
+            if sequence.is_null() {
+                return sequence;
+            }
+            for (place, at) in (start..end).enumerate() {
+                let item = self.children[0].value(at, context);
+                if item.is_null() {
+                    ffi::Py_DECREF(sequence);
+                    return item;
+                }
+                set(sequence, place as isize, item);
+            }
+            sequence
         }
     }
 
@@ -367,147 +417,6 @@ impl<'a> Bound_<'a> {
     }
 }
 
-/// A new record of the n-th values; null as above.
-///
-/// Safety: n is below the columns' length.
-#[inline(always)]
-pub unsafe fn new_record(
-    plan: &RecordPlan,
-    columns: &[Bound_<'_>],
-    n: usize,
-    context: &mut Context<'_, '_>,
-) -> *mut PyObject {
-    unsafe {
-        match plan.kind {
-            Kind::Tuple => {
-                let tuple = ffi::PyTuple_New(columns.len() as isize);
-                if !tuple.is_null() && !fill_tuple(tuple, columns, n, context) {
-                    ffi::Py_DECREF(tuple);
-                    return std::ptr::null_mut();
-                }
-                tuple
-            }
-            Kind::List => {
-                let list = ffi::PyList_New(columns.len() as isize);
-                for (place, column) in columns.iter().enumerate() {
-                    if list.is_null() {
-                        return list;
-                    }
-                    let item = column.value(n, context);
-                    if item.is_null() {
-                        ffi::Py_DECREF(list);
-                        return item;
-                    }
-                    ffi::PyList_SET_ITEM(list, place as isize, item);
-                }
-                list
-            }
-            Kind::Dict => {
-                let dict = ffi::PyDict_New();
-                if !dict.is_null() && !fill_dict(dict, plan, columns, n, context) {
-                    ffi::Py_DECREF(dict);
-                    return std::ptr::null_mut();
-                }
-                dict
-            }
-            Kind::Named | Kind::Data | Kind::Row => new_instance(plan, columns, n, context),
-        }
-    }
-}
-
-unsafe fn fill_tuple(
-    tuple: *mut PyObject,
-    columns: &[Bound_<'_>],
-    n: usize,
-    context: &mut Context<'_, '_>,
-) -> bool {
-    for (place, column) in columns.iter().enumerate() {
-        unsafe {
-            let item = column.value(n, context);
-            if item.is_null() {
-                return false;
-            }
-            ffi::PyTuple_SET_ITEM(tuple, place as isize, item);
-        }
-    }
-    true
-}
-
-unsafe fn fill_dict(
-    dict: *mut PyObject,
-    plan: &RecordPlan,
-    columns: &[Bound_<'_>],
-    n: usize,
-    context: &mut Context<'_, '_>,
-) -> bool {
-    for (name, column) in plan.names.iter().zip(columns) {
-        unsafe {
-            let value = column.value(n, context);
-            if value.is_null() {
-                return false;
-            }
-            let set = ffi::PyDict_SetItem(dict, name.as_ptr(), value);
-            ffi::Py_DECREF(value);
-            if set != 0 {
-                return false;
-            }
-        }
-    }
-    true
-}
-
-/// Neither `__new__` nor `__init__` of the class is called, as unpickling would not call the latter.
-#[inline(never)]
-unsafe fn new_instance(
-    plan: &RecordPlan,
-    columns: &[Bound_<'_>],
-    n: usize,
-    context: &mut Context<'_, '_>,
-) -> *mut PyObject {
-    unsafe {
-        let Some(class) = &plan.class else {
-            return context.fail("a record has no class");
-        };
-        if plan.kind == Kind::Data {
-            let Some(new) = ffi::PyBaseObject_Type.tp_new else {
-                return std::ptr::null_mut();
-            };
-            let instance = new(
-                class.as_ptr().cast(),
-                context.known.empty.as_ptr(),
-                std::ptr::null_mut(),
-            );
-            if instance.is_null() {
-                return instance;
-            }
-            let dict = ffi::PyObject_GenericGetDict(instance, std::ptr::null_mut());
-            let filled = !dict.is_null() && fill_dict(dict, plan, columns, n, context);
-            ffi::Py_XDECREF(dict);
-            if !filled {
-                ffi::Py_DECREF(instance);
-                return std::ptr::null_mut();
-            }
-            return instance;
-        }
-        let Some(allocate) = (*class.as_ptr().cast::<ffi::PyTypeObject>()).tp_alloc else {
-            return std::ptr::null_mut();
-        };
-        let tuple = allocate(class.as_ptr().cast(), columns.len() as isize);
-        if tuple.is_null() {
-            return tuple;
-        }
-        let mut filled = fill_tuple(tuple, columns, n, context);
-        if let (true, Some(names)) = (filled, &plan.list) {
-            filled = ffi::PyObject_SetAttrString(tuple, c"__fields__".as_ptr(), names.as_ptr()) == 0;
-        }
-        if !filled {
-            ffi::Py_DECREF(tuple);
-            return std::ptr::null_mut();
-        }
-        tuple
-    }
-}
-
 fn raised(py: Python<'_>, error: PyErr) -> *mut PyObject {
     error.restore(py);
     std::ptr::null_mut()
@@ -539,57 +448,5 @@ unsafe fn fill(to: *mut u8, text: &[u8]) {
             }
             _ => std::ptr::copy_nonoverlapping(from, to, length),
         }
-    }
-}
-
-fn array(index: u8, column: &Column<'_>, context: &Context<'_, '_>) -> PyResult<Py<PyAny>> {
-    let py = context.py;
-    let numpy = context.known.numpy(py)?;
-    let bytes = match &column.data {
-        Data::Bits(bits) => (0..column.len).map(|n| bits[n / 8] >> (n % 8) & 1).collect(),
-        Data::Fixed { width, bytes } => bytes[..width * column.len].to_vec(),
-        _ => Vec::new(),
-    };
-    debug_assert!(usize::from(index) < NUMPY.len());
-    numpy.frombuffer.call1(
-        py,
-        (
-            PyBytes::new(py, &bytes),
-            numpy.dtypes[usize::from(index)].clone_ref(py),
-        ),
-    )
-}
-
-fn micros(value: i64, unit: Unit) -> Option<i64> {
-    match unit {
-        Unit::Second => value.checked_mul(1_000_000),
-        Unit::Milli => value.checked_mul(1000),
-        Unit::Micro => Some(value),
-        Unit::Nano => (value % 1000 == 0).then_some(value / 1000),
-    }
-}
-
-fn decimal_text(value: i128, scale: i32) -> String {
-    if scale <= 0 {
-        return if scale == 0 {
-            value.to_string()
-        } else {
-            format!("{value}E{}", -scale)
-        };
-    }
-    let scale = scale as usize;
-    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
-    let (whole, part) = digits.split_at(digits.len() - scale);
-    format!("{}{whole}.{part}", if value < 0 { "-" } else { "" })
-}
-
-fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
-    sign * match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
     }
 }

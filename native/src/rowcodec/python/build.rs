@@ -177,7 +177,7 @@ impl Build for Builder<'_, '_> {
         let index = NUMPY
             .iter()
             .position(|known| *known == code)
-            .filter(|index| super::column::numpy_width(*index as u8) == bytes.len())
+            .filter(|index| super::numpy::width(*index as u8) == bytes.len())
             .ok_or_else(|| Damage::new(at, "a scalar of numpy is of an unknown type"))?;
         let numpy = self.known.numpy(self.py)?;
         let bytes = PyBytes::new(self.py, bytes);

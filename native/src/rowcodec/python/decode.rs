@@ -6,10 +6,11 @@ use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::bound::{Bound_, Context, Dictionaries, new_record};
+use super::bound::{Bound_, Context, Dictionaries};
 use super::build::{Builder, Failed};
 use super::error;
 use super::known::Known;
+use super::new_record::new_record;
 use super::plan::{Node, Plan, Planner, Top};
 use super::record::Kind;
 use super::state::State;

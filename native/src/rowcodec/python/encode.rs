@@ -1,15 +1,20 @@
 //! Rows into streams.
 
-use pyo3::ffi::{self, PyObject};
-use pyo3::prelude::*;
+use std::sync::Arc;
 
-use super::column::{CLASS, Column, Op, PY, Record, fields};
+use pyo3::ffi::{self, PyObject};
+
+use super::column::{Column, Op, Record};
 use super::error;
+use super::fields::{CLASS, PY, fields};
 use super::known::Raised;
 use super::layout::Access;
-use super::push::{Context, Fits, MOST_CONTAINERS, push, push_record};
+use super::machine::{Code, Key, Tier};
+use super::push::{Context, Fits, MOST_CONTAINERS, push};
+use super::push_container::push_record;
 use super::record::Kind;
 use super::shape::Shape;
+use super::source::Source;
 use super::write_variant;
 use crate::rowcodec::wire::codec::Codec;
 use crate::rowcodec::wire::message::{END, Out, put_framed};
@@ -28,28 +33,6 @@ pub const TOLERATED: usize = 16;
 const KEPT_BYTES: usize = 16 << 20;
 
 pub const VERSION: (&str, &str) = ("headrace.rows", "1");
-
-/// Where rows are taken from; it may be changed by code that runs meanwhile.
-pub enum Source {
-    List(*mut PyObject),
-    Tuple(*mut PyObject),
-}
-
-impl Source {
-    pub unsafe fn len<A: Access>(&self) -> usize {
-        match self {
-            Source::List(list) => unsafe { A::list_len(*list) },
-            Source::Tuple(tuple) => unsafe { A::tuple_len(*tuple) },
-        }
-    }
-
-    pub unsafe fn item<A: Access>(&self, n: usize) -> *mut PyObject {
-        match self {
-            Source::List(list) => unsafe { A::list_item(*list, n) },
-            Source::Tuple(tuple) => unsafe { A::tuple_item(*tuple, n) },
-        }
-    }
-}
 
 /// Columns for rows of one shape, and the stream that they are written to.
 pub struct Encoder {
@@ -121,27 +104,75 @@ impl Encoder {
         context: &mut Context<'_, '_>,
     ) -> Result<usize, Raised> {
         let mut n = from;
+        let mut code = self.code::<A>(unsafe { source.len::<A>() }.saturating_sub(n), context);
         while self.rows < BATCH && n < unsafe { source.len::<A>() } {
-            let row = unsafe {
-                if n + FETCH < source.len::<A>() {
-                    A::prefetch(source.item::<A>(n + FETCH));
-                    A::prefetch_items(source.item::<A>(n + FETCH / 2));
-                }
-                let row = source.item::<A>(n);
-                ffi::Py_INCREF(row);
-                row
+            let (taken, room) = match code.clone() {
+                None => unsafe { self.take_row::<A>(source, n, context) }?,
+                Some(made) => unsafe { self.take_block::<A>(&mut code, &made, source, n, context) }?,
             };
-            let pushed = unsafe { self.push::<A>(row, context) };
-            unsafe { ffi::Py_DECREF(row) };
-            if !pushed? {
-                return Ok(n);
-            }
-            n += 1;
-            if self.rows.is_multiple_of(LOOK) && self.is_large() {
+            n += taken;
+            if !room || self.rows.is_multiple_of(LOOK) && self.is_large() {
                 break;
             }
         }
         Ok(n)
+    }
+
+    /// The rows taken, one at most, and whether there may be room for more.
+    #[inline(always)]
+    unsafe fn take_row<A: Access>(
+        &mut self,
+        source: &Source,
+        n: usize,
+        context: &mut Context<'_, '_>,
+    ) -> Result<(usize, bool), Raised> {
+        let row = unsafe {
+            if n + FETCH < source.len::<A>() {
+                A::prefetch(source.item::<A>(n + FETCH));
+                A::prefetch_items(source.item::<A>(n + FETCH / 2));
+            }
+            let row = source.item::<A>(n);
+            ffi::Py_INCREF(row);
+            row
+        };
+        let pushed = unsafe { self.push::<A>(row, context) };
+        unsafe { ffi::Py_DECREF(row) };
+        pushed.map(|pushed| (usize::from(pushed), pushed))
+    }
+
+    /// As `take_row`, up to where it is looked at how many bytes there are.
+    #[inline(never)]
+    unsafe fn take_block<A: Access>(
+        &mut self,
+        code: &mut Option<Arc<Code>>,
+        made: &Code,
+        source: &Source,
+        n: usize,
+        context: &mut Context<'_, '_>,
+    ) -> Result<(usize, bool), Raised> {
+        let block = (self.rows, (self.rows + 1).next_multiple_of(LOOK));
+        let taken = unsafe { made.take(self.top.as_ref(), &mut self.columns, source, n, block, context) };
+        self.rows += taken.rows;
+        context.machine_rows += taken.rows;
+        if taken.outdated {
+            let more = unsafe { source.len::<A>() }.saturating_sub(n + taken.rows);
+            *code = self.code::<A>(more, context);
+        }
+        let Some((row, fits)) = taken.odd else {
+            return Ok((taken.rows, true));
+        };
+        let pushed = unsafe { self.push_rest::<A>(fits, row, context) };
+        unsafe { ffi::Py_DECREF(row) };
+        pushed.map(|pushed| (taken.rows + usize::from(pushed), pushed))
+    }
+
+    /// Code for the rows that follow, of which there are so many, where there is some or it is time to make it.
+    fn code<A: Access>(&self, rows: usize, context: &Context<'_, '_>) -> Option<Arc<Code>> {
+        if !A::DIRECT || context.tier == Tier::Program {
+            return None;
+        }
+        let key = Key::of(self.top.as_ref(), &self.columns)?;
+        super::state(context.py).code(key, rows.min(BATCH - self.rows), context.tier)
     }
 
     pub fn is_large(&self) -> bool {
@@ -333,82 +364,5 @@ impl Encoder {
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
         schema
-    }
-}
-
-unsafe extern "C" {
-    // Of CPython's documented API; PyO3 does not declare it.
-    fn _PyBytes_Resize(bytes: *mut *mut PyObject, size: isize) -> std::ffi::c_int;
-}
-
-/// A bytes object that grows as it is written to.
-pub struct BytesOut {
-    object: *mut PyObject,
-    len: usize,
-    room: usize,
-}
-
-impl BytesOut {
-    pub fn new(room: usize) -> Self {
-        let object = unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), room as isize) };
-        Self { object, len: 0, room }
-    }
-
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Have room for so many bytes in all.
-    pub fn reserve(&mut self, room: usize) {
-        if room > self.room && !self.object.is_null() {
-            unsafe { _PyBytes_Resize(&mut self.object, room as isize) };
-            self.room = room;
-            self.ask_for_large_pages();
-        }
-    }
-
-    /// What is written once, from front to back, costs less to map in large pages, where the system has them.
-    fn ask_for_large_pages(&self) {
-        const LARGE: usize = 4 << 20;
-        const PAGE: usize = 4096;
-        #[cfg(target_os = "linux")]
-        if !self.object.is_null() && self.room >= LARGE {
-            let start = self.object.addr() + self.len;
-            let aligned = start.next_multiple_of(PAGE);
-            let length = self.room - self.len - (aligned - start);
-            // A hint: that it cannot be followed does not matter.
-            unsafe { libc::madvise(self.object.with_addr(aligned).cast(), length, libc::MADV_HUGEPAGE) };
-        }
-    }
-
-    pub fn done(mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        if !self.object.is_null() && self.len != self.room {
-            unsafe { _PyBytes_Resize(&mut self.object, self.len as isize) };
-        }
-        let object = std::mem::replace(&mut self.object, std::ptr::null_mut());
-        unsafe { Bound::from_owned_ptr_or_err(py, object) }.map(Bound::unbind)
-    }
-}
-
-impl Out for BytesOut {
-    fn put(&mut self, bytes: &[u8]) {
-        if self.len + bytes.len() > self.room {
-            self.reserve((self.len + bytes.len()).max(self.room + self.room / 2));
-        }
-        // Without memory there is no object any more, and a MemoryError is set.
-        if self.object.is_null() {
-            return;
-        }
-        unsafe {
-            let start = ffi::PyBytes_AsString(self.object).cast::<u8>().add(self.len);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len());
-        }
-        self.len += bytes.len();
-    }
-}
-
-impl Drop for BytesOut {
-    fn drop(&mut self) {
-        unsafe { ffi::Py_XDECREF(self.object) };
     }
 }

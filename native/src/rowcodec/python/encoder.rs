@@ -8,6 +8,7 @@ use pyo3::types::PyBytes;
 use super::encode::{BATCH, Encoder, TOLERATED};
 use super::known::{Raised, known};
 use super::layout::{Access, Api, Direct};
+use super::machine::Tier;
 use super::push::{Context, MOST_CONTAINERS};
 use super::record::Classes;
 use super::shape::{Looker, Shape, joined};
@@ -135,10 +136,12 @@ impl RowEncoder {
             classes,
             allow_pickle: options.allow_pickle,
             coding: options.coding,
+            tier: Tier::Program,
             left: 0,
             full: false,
             retyped: false,
             row: self.rows,
+            machine_rows: 0,
         };
         let odd = encoder.rest_rows;
         unsafe { ffi::Py_INCREF(row.as_ptr()) };

@@ -10,6 +10,8 @@ use pyo3::ffi::{self, PyObject};
 
 /// What is read from objects. Each is given an object of exactly the type that it names.
 pub trait Access {
+    /// Whether objects are read where they lie.
+    const DIRECT: bool;
     /// None where it has more than 64 bits.
     unsafe fn int(o: *mut PyObject) -> Option<i64>;
     unsafe fn float(o: *mut PyObject) -> f64;
@@ -29,6 +31,8 @@ pub trait Access {
 pub struct Api;
 
 impl Access for Api {
+    const DIRECT: bool = false;
+
     unsafe fn int(o: *mut PyObject) -> Option<i64> {
         let mut overflow: c_int = 0;
         let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(o, &mut overflow) };
@@ -77,16 +81,16 @@ impl Access for Api {
 pub struct Direct;
 
 // Every object: a count of references, its type; then, where it has one, its size.
-const AFTER_TYPE: usize = 16;
-const AFTER_SIZE: usize = 24;
-const DIGIT_BITS: u32 = 30;
+pub const AFTER_TYPE: usize = 16;
+pub const AFTER_SIZE: usize = 24;
+pub const DIGIT_BITS: u32 = 30;
 
 // Texts: length, hash, state; the characters follow the structure.
-const STATE: usize = 32;
+pub const STATE: usize = 32;
 const KIND_SHIFT: u32 = 2;
-const COMPACT: u32 = 1 << 5;
-const ASCII: u32 = 1 << 6;
-const ASCII_DATA: usize = size_of::<ffi::PyASCIIObject>();
+pub const COMPACT: u32 = 1 << 5;
+pub const ASCII: u32 = 1 << 6;
+pub const ASCII_DATA: usize = size_of::<ffi::PyASCIIObject>();
 const WIDE_DATA: usize = size_of::<ffi::PyCompactUnicodeObject>();
 
 unsafe fn at<T: Copy>(o: *mut PyObject, offset: usize) -> T {
@@ -104,13 +108,37 @@ unsafe fn fetch(address: *const u8) {
 }
 
 impl Direct {
+    /// Where the items of a tuple are.
     #[inline(always)]
-    unsafe fn items(o: *mut PyObject) -> *const *mut PyObject {
+    pub unsafe fn items(o: *mut PyObject) -> *const *mut PyObject {
         unsafe { o.cast::<u8>().add(AFTER_SIZE).cast() }
+    }
+
+    /// Have the processor fetch one of the objects that stand in a row.
+    #[inline(always)]
+    pub unsafe fn fetch_value(values: *const *mut PyObject, n: usize) {
+        unsafe { fetch((*values.add(n)).cast()) };
+    }
+
+    /// Where a tuple or a list tells its size.
+    pub unsafe fn size_at(o: *mut PyObject) -> *const usize {
+        unsafe { o.cast::<u8>().add(AFTER_TYPE).cast() }
+    }
+
+    /// Where a list tells where its items are.
+    pub unsafe fn list_items_at(o: *mut PyObject) -> *const *const *mut PyObject {
+        unsafe { o.cast::<u8>().add(AFTER_SIZE).cast() }
+    }
+
+    /// Whether the characters of a text follow it: all but some of those that extensions make.
+    pub unsafe fn is_compact(o: *mut PyObject) -> bool {
+        unsafe { at::<u32>(o, STATE) & COMPACT != 0 }
     }
 }
 
 impl Access for Direct {
+    const DIRECT: bool = true;
+
     #[inline(always)]
     unsafe fn int(o: *mut PyObject) -> Option<i64> {
         unsafe {

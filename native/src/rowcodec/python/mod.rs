@@ -2,18 +2,25 @@
 
 mod bound;
 mod build;
+mod bytes_out;
 mod coded;
 mod column;
 mod decode;
 mod encode;
 mod encoder;
 mod error;
+mod fields;
 mod known;
 mod layout;
+mod machine;
+mod new_record;
+mod numpy;
 mod plan;
 mod push;
+mod push_container;
 mod record;
 mod shape;
+mod source;
 mod state;
 mod time;
 mod value;
@@ -27,11 +34,14 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 
 use crate::rowcodec::wire::codec::Codec;
-use encode::{BytesOut, Encoder, Source, TOLERATED};
+use bytes_out::BytesOut;
+use encode::{Encoder, TOLERATED};
 use known::{Raised, known};
 use layout::{Access, Api, Direct};
+use machine::Tier;
 use push::{Context, MOST_CONTAINERS};
 use shape::{Looker, Shape, is_row_of, joined};
+use source::Source;
 use state::State;
 use view::View;
 
@@ -48,6 +58,8 @@ struct Options {
     codec: Option<Codec>,
     coding: bool,
     direct: bool,
+    /// Of rows that are given at once.
+    tier: Tier,
 }
 
 impl Options {
@@ -72,13 +84,14 @@ impl Options {
             codec,
             coding: dictionaries,
             direct,
+            tier: Tier::Program,
         })
     }
 }
 
 /// Rows as bytes. Args: `direct` False has objects read by the C API alone.
 #[pyfunction]
-#[pyo3(signature = (rows, allow_pickle=true, compression=None, dictionaries=true, direct=None))]
+#[pyo3(signature = (rows, allow_pickle=true, compression=None, dictionaries=true, direct=None, tier=None))]
 fn dump_rows(
     py: Python<'_>,
     rows: &Bound<'_, PyAny>,
@@ -86,8 +99,18 @@ fn dump_rows(
     compression: Option<&str>,
     dictionaries: bool,
     direct: Option<bool>,
+    tier: Option<&str>,
 ) -> PyResult<Py<PyAny>> {
-    let options = Options::new(allow_pickle, compression, dictionaries, direct)?;
+    let mut options = Options::new(allow_pickle, compression, dictionaries, direct)?;
+    options.tier = match tier {
+        None => Tier::Either,
+        Some("program") => Tier::Program,
+        Some("machine") => Tier::Machine,
+        Some(other) => {
+            let what = format!("tier is {other:?}: give \"program\", \"machine\" or None");
+            return Err(PyValueError::new_err(what));
+        }
+    };
     let (list, tuple) = unsafe {
         let ty = ffi::Py_TYPE(rows.as_ptr());
         (ty == &raw mut ffi::PyList_Type, ty == &raw mut ffi::PyTuple_Type)
@@ -122,21 +145,25 @@ fn dump_by<A: Access>(py: Python<'_>, source: Source, options: Options) -> PyRes
         classes: &mut classes,
         allow_pickle: options.allow_pickle,
         coding: options.coding,
+        tier: options.tier,
         left: 0,
         full: false,
         retyped: false,
         row: 0,
+        machine_rows: 0,
     };
     let written = unsafe { write_all::<A>(&source, &mut context, options, last) };
     let (encoder, out, rest) = match written {
         Ok(Written { encoder, out, rest }) => (Some(encoder), Ok(out), rest),
         Err(Raised) => (None, Err(PyErr::fetch(py)), 0),
     };
-    let (rows, bytes) = (context.row, out.as_ref().map_or(0, BytesOut::len));
+    let (rows, machine_rows) = (context.row, context.machine_rows);
+    let bytes = out.as_ref().map_or(0, BytesOut::len);
     state.end(classes, encoder.filter(|encoder| !encoder.retyped), |counts| {
         counts.rows_written += rows as u64;
         counts.bytes_written += bytes as u64;
         counts.rest_rows += rest as u64;
+        counts.machine_rows += machine_rows as u64;
     });
     out?.done(py)
 }
@@ -306,9 +333,12 @@ fn row_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("rest_rows", counts.rest_rows),
         ("compiled", counts.compiled),
         ("reused", counts.reused),
+        ("machine_rows", counts.machine_rows),
+        ("machine_made", counts.machine_made),
     ] {
         told.set_item(name, count)?;
     }
+    told.set_item("machine_bytes", state(py).code_bytes())?;
     told.set_item("direct", layout::as_expected())?;
     Ok(told)
 }

@@ -3,10 +3,11 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::column::{CLASS, PY, numpy_index};
 use super::encode::VERSION;
 use super::error;
+use super::fields::{CLASS, PY};
 use super::known::Known;
+use super::numpy;
 use super::record::{Kind, resolve};
 use super::time::offset_minutes;
 use crate::rowcodec::wire::{Damage, Field, Schema, Type, Unit};
@@ -191,7 +192,7 @@ impl Planner<'_, '_> {
     fn node(&self, field: &Field) -> PyResult<Node> {
         let told = field.told(PY);
         let make = match &field.ty {
-            _ if told == Some("numpy") => match numpy_index(&field.ty) {
+            _ if told == Some("numpy") => match numpy::index_of(&field.ty) {
                 Some(index) => Make::Numpy(index),
                 None => {
                     return Err(self.damage("a column of numpy's scalars is of a type that they have not"));

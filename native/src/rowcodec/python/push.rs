@@ -3,10 +3,12 @@
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 
-use super::column::{Column, Op, Record};
+use super::column::{Column, Op};
 use super::known::{Known, NUMPY, Raised, is_type};
 use super::layout::Access;
-use super::record::{Classes, Kind};
+use super::machine::Tier;
+use super::push_container::push_container;
+use super::record::Classes;
 use super::shape::{DEPTH, Looker};
 use super::write_variant::{self, Written};
 use super::{time, value};
@@ -15,7 +17,7 @@ use super::{time, value};
 pub type Fits = Result<bool, Raised>;
 
 /// What one batch can hold of one column.
-const MOST: usize = i32::MAX as usize;
+pub const MOST: usize = i32::MAX as usize;
 /// Containers within one row. One that holds the same list again and again is pickled, which tells it once.
 pub const MOST_CONTAINERS: usize = 1 << 22;
 
@@ -26,6 +28,7 @@ pub struct Context<'a, 'py> {
     pub allow_pickle: bool,
     /// Texts of new columns begin with a dictionary.
     pub coding: bool,
+    pub tier: Tier,
     /// Containers that the row may have yet.
     pub left: usize,
     /// A column has no more room in this batch.
@@ -34,6 +37,8 @@ pub struct Context<'a, 'py> {
     pub retyped: bool,
     /// The number of the row, for messages.
     pub row: usize,
+    /// Rows that machine code took.
+    pub machine_rows: usize,
 }
 
 #[inline(always)]
@@ -91,7 +96,7 @@ pub unsafe fn push<A: Access>(column: &mut Column, o: *mut PyObject, context: &m
 /// Texts of rows are short, and of any length: to copy more than there is takes less than to ask how much it is. What
 /// is read beyond a text's end lies within its page, so that it can be read, and is written over by the next one.
 #[inline(always)]
-fn copy(text: &[u8], out: &mut Vec<u8>) {
+pub fn copy(text: &[u8], out: &mut Vec<u8>) {
     const BLOCK: usize = 48;
     const PAGE: usize = 4096;
     let (length, end) = (text.len(), out.len());
@@ -126,7 +131,7 @@ fn ended(column: &mut Column, context: &mut Context<'_, '_>) -> bool {
 
 /// Values that are not simple; also whatever a column of simple ones has no place for.
 #[inline(never)]
-unsafe fn push_slowly<A: Access>(
+pub unsafe fn push_slowly<A: Access>(
     column: &mut Column,
     o: *mut PyObject,
     context: &mut Context<'_, '_>,
@@ -280,170 +285,4 @@ unsafe fn retype<A: Access>(column: &mut Column, o: *mut PyObject, context: &mut
     *column = typed;
     context.retyped = true;
     unsafe { push::<A>(column, o, context) }
-}
-
-unsafe fn push_container<A: Access>(
-    column: &mut Column,
-    o: *mut PyObject,
-    context: &mut Context<'_, '_>,
-) -> Fits {
-    let ty = unsafe { ffi::Py_TYPE(o) };
-    match &column.op {
-        Op::List(super::shape::Sequence::List) => {
-            if ty != &raw mut ffi::PyList_Type {
-                return Ok(false);
-            }
-            // It may change while code of others runs.
-            let mut n = 0;
-            while n < unsafe { A::list_len(o) } {
-                if !unsafe { push::<A>(&mut column.kids[0], A::list_item(o, n), context) }? {
-                    return Ok(false);
-                }
-                n += 1;
-            }
-        }
-        Op::List(super::shape::Sequence::Tuple) => {
-            if ty != &raw mut ffi::PyTuple_Type {
-                return Ok(false);
-            }
-            for n in 0..unsafe { A::tuple_len(o) } {
-                if !unsafe { push::<A>(&mut column.kids[0], A::tuple_item(o, n), context) }? {
-                    return Ok(false);
-                }
-            }
-        }
-        Op::Map => {
-            if ty != &raw mut ffi::PyDict_Type {
-                return Ok(false);
-            }
-            let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-            while unsafe { ffi::PyDict_Next(o, &mut position, &mut key, &mut value) } != 0 {
-                let _held: Py<PyAny> = unsafe { Bound::from_borrowed_ptr(context.py, value) }.unbind();
-                let fits = key != context.known.none.as_ptr()
-                    && unsafe { push::<A>(&mut column.kids[0], key, context) }?
-                    && unsafe { push::<A>(&mut column.kids[1], value, context) }?;
-                if !fits {
-                    return Ok(false);
-                }
-            }
-        }
-        Op::Record(_) => {
-            let Column {
-                op: Op::Record(record),
-                kids,
-                ..
-            } = column
-            else {
-                unreachable!()
-            };
-            return unsafe { push_record::<A>(record, kids, o, context) };
-        }
-        _ => unreachable!("only containers come here"),
-    }
-    let end = column.kids[0].len;
-    if end > MOST {
-        context.full = true;
-        return Ok(false);
-    }
-    column.offsets.push(end as i32);
-    Ok(true)
-}
-
-/// The fields of a record, one into each column.
-pub unsafe fn push_record<A: Access>(
-    record: &Record,
-    columns: &mut [Column],
-    o: *mut PyObject,
-    context: &mut Context<'_, '_>,
-) -> Fits {
-    let ty = unsafe { ffi::Py_TYPE(o) };
-    match record.kind {
-        Kind::List => {
-            if ty != &raw mut ffi::PyList_Type {
-                return Ok(false);
-            }
-            for (n, column) in columns.iter_mut().enumerate() {
-                let there = n < unsafe { A::list_len(o) };
-                if !there || !unsafe { push::<A>(column, A::list_item(o, n), context) }? {
-                    return Ok(false);
-                }
-            }
-            return Ok(unsafe { A::list_len(o) } == columns.len());
-        }
-        Kind::Dict => {
-            if ty != &raw mut ffi::PyDict_Type {
-                return Ok(false);
-            }
-            return unsafe { push_named::<A>(record, columns, o, context) };
-        }
-        Kind::Tuple => {
-            if ty != &raw mut ffi::PyTuple_Type {
-                return Ok(false);
-            }
-        }
-        Kind::Named | Kind::Data | Kind::Row => {
-            if !record.class.as_ref().is_some_and(|class| class.is_of(o)) {
-                return Ok(false);
-            }
-            if record.kind == Kind::Data {
-                let Some(dict) = value::instance_dict(o) else {
-                    return Ok(false);
-                };
-                let _held: Py<PyAny> = unsafe { Bound::from_borrowed_ptr(context.py, dict) }.unbind();
-                return unsafe { push_named::<A>(record, columns, dict, context) };
-            }
-            if record.kind == Kind::Row && !has_names(record, o) {
-                return Ok(false);
-            }
-        }
-    }
-    if unsafe { A::tuple_len(o) } != columns.len() {
-        return Ok(false);
-    }
-    for (n, column) in columns.iter_mut().enumerate() {
-        if !unsafe { push::<A>(column, A::tuple_item(o, n), context) }? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn has_names(record: &Record, o: *mut PyObject) -> bool {
-    let (Some(list), Some(names)) = (value::row_fields(o), &record.names) else {
-        return false;
-    };
-    let len = unsafe { ffi::PyList_Size(list) as usize };
-    len == names.0.len()
-        && names
-            .0
-            .iter()
-            .enumerate()
-            .all(|(n, name)| value::is_name(unsafe { ffi::PyList_GetItem(list, n as isize) }, name))
-}
-
-/// The values of a dict that has the record's keys, in its order.
-unsafe fn push_named<A: Access>(
-    record: &Record,
-    columns: &mut [Column],
-    dict: *mut PyObject,
-    context: &mut Context<'_, '_>,
-) -> Fits {
-    let Some(names) = &record.names else {
-        return Ok(false);
-    };
-    let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-    unsafe {
-        if ffi::PyDict_Size(dict) as usize != columns.len() {
-            return Ok(false);
-        }
-        for (column, name) in columns.iter_mut().zip(&*names.0) {
-            if ffi::PyDict_Next(dict, &mut position, &mut key, &mut value) == 0
-                || !value::is_name(key, name)
-                || !push::<A>(column, value, context)?
-            {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
 }

@@ -1,10 +1,11 @@
 //! What is kept between calls: encoders with their columns, plans of schemas, classes, and counts.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::decode::SharedPlan;
 use super::encode::Encoder;
+use super::machine::{Advice, Code, Codes, Key, Tier};
 use super::record::Classes;
 use super::shape::Shape;
 
@@ -20,6 +21,8 @@ pub struct Counts {
     pub rest_rows: u64,
     pub compiled: u64,
     pub reused: u64,
+    pub machine_rows: u64,
+    pub machine_made: u64,
 }
 
 #[derive(Default)]
@@ -30,6 +33,7 @@ struct Kept {
     plan: Option<(Vec<u8>, SharedPlan)>,
     encoders: HashMap<Shape, (u64, Encoder)>,
     plans: HashMap<Vec<u8>, (u64, SharedPlan)>,
+    codes: Codes,
     counts: Counts,
     clock: u64,
 }
@@ -117,6 +121,27 @@ impl State {
         let gone = oldest.and_then(|schema| kept.plans.remove(&schema));
         drop(kept);
         drop((before, gone));
+    }
+
+    /// Code for so many rows, where there is some or it is time to make it.
+    pub fn code(&self, key: Key, rows: usize, tier: Tier) -> Option<Arc<Code>> {
+        let advice = self.kept().codes.advise(&key, rows, tier);
+        match advice {
+            Advice::Push => None,
+            Advice::Run(code) => Some(code),
+            Advice::Make => {
+                let code = Code::of(&key).map(Arc::new);
+                let mut kept = self.kept();
+                kept.counts.machine_made += u64::from(code.is_some());
+                kept.codes.keep(key, code.clone());
+                code
+            }
+        }
+    }
+
+    /// Bytes of the machine code that is kept.
+    pub fn code_bytes(&self) -> usize {
+        self.kept().codes.size()
     }
 
     pub fn count(&self, add: impl FnOnce(&mut Counts)) {

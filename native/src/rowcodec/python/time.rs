@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use super::known::{Known, Raised, is_type};
 use super::shape::Shape;
+use crate::rowcodec::wire::Unit;
 
 const DAY: i64 = 86_400_000_000;
 const MINUTE: i64 = 60_000_000;
@@ -268,5 +269,15 @@ pub fn delta_of_parts(days: i32, seconds: i32, micros: i32) -> *mut PyObject {
     unsafe {
         let api = &*ffi::PyDateTimeAPI();
         (api.Delta_FromDelta)(days, seconds, micros, 1, api.DeltaType)
+    }
+}
+
+/// As microseconds, where it is whole ones.
+pub fn micros(value: i64, unit: Unit) -> Option<i64> {
+    match unit {
+        Unit::Second => value.checked_mul(1_000_000),
+        Unit::Milli => value.checked_mul(1000),
+        Unit::Micro => Some(value),
+        Unit::Nano => (value % 1000 == 0).then_some(value / 1000),
     }
 }

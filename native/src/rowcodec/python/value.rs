@@ -182,3 +182,30 @@ pub fn row_names(py: Python<'_>, o: *mut PyObject) -> Result<Option<Names>, Rais
         .collect();
     Ok(names.map(Names))
 }
+
+/// What `Decimal` reads.
+pub fn decimal_text(value: i128, scale: i32) -> String {
+    if scale <= 0 {
+        return if scale == 0 {
+            value.to_string()
+        } else {
+            format!("{value}E{}", -scale)
+        };
+    }
+    let scale = scale as usize;
+    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale);
+    format!("{}{whole}.{part}", if value < 0 { "-" } else { "" })
+}
+
+/// A float of 16 bits.
+pub fn half(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+    }
+}

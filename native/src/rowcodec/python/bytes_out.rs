@@ -1,0 +1,83 @@
+//! Bytes of Python that are written to.
+
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+
+use crate::rowcodec::wire::message::Out;
+
+unsafe extern "C" {
+    // Of CPython's documented API; PyO3 does not declare it.
+    fn _PyBytes_Resize(bytes: *mut *mut PyObject, size: isize) -> std::ffi::c_int;
+}
+
+/// A bytes object that grows as it is written to.
+pub struct BytesOut {
+    object: *mut PyObject,
+    len: usize,
+    room: usize,
+}
+
+impl BytesOut {
+    pub fn new(room: usize) -> Self {
+        let object = unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), room as isize) };
+        Self { object, len: 0, room }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Have room for so many bytes in all.
+    pub fn reserve(&mut self, room: usize) {
+        if room > self.room && !self.object.is_null() {
+            unsafe { _PyBytes_Resize(&mut self.object, room as isize) };
+            self.room = room;
+            self.ask_for_large_pages();
+        }
+    }
+
+    /// What is written once, from front to back, costs less to map in large pages, where the system has them.
+    fn ask_for_large_pages(&self) {
+        const LARGE: usize = 4 << 20;
+        const PAGE: usize = 4096;
+        #[cfg(target_os = "linux")]
+        if !self.object.is_null() && self.room >= LARGE {
+            let start = self.object.addr() + self.len;
+            let aligned = start.next_multiple_of(PAGE);
+            let length = self.room - self.len - (aligned - start);
+            // A hint: that it cannot be followed does not matter.
+            unsafe { libc::madvise(self.object.with_addr(aligned).cast(), length, libc::MADV_HUGEPAGE) };
+        }
+    }
+
+    pub fn done(mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if !self.object.is_null() && self.len != self.room {
+            unsafe { _PyBytes_Resize(&mut self.object, self.len as isize) };
+        }
+        let object = std::mem::replace(&mut self.object, std::ptr::null_mut());
+        unsafe { Bound::from_owned_ptr_or_err(py, object) }.map(Bound::unbind)
+    }
+}
+
+impl Out for BytesOut {
+    fn put(&mut self, bytes: &[u8]) {
+        if self.len + bytes.len() > self.room {
+            self.reserve((self.len + bytes.len()).max(self.room + self.room / 2));
+        }
+        // Without memory there is no object any more, and a MemoryError is set.
+        if self.object.is_null() {
+            return;
+        }
+        unsafe {
+            let start = ffi::PyBytes_AsString(self.object).cast::<u8>().add(self.len);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len());
+        }
+        self.len += bytes.len();
+    }
+}
+
+impl Drop for BytesOut {
+    fn drop(&mut self) {
+        unsafe { ffi::Py_XDECREF(self.object) };
+    }
+}
