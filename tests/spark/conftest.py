@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
+from headrace.config import store_config
+from headrace.wiring import Service
 from spark.spark import PROFILES, Spark
 
 
@@ -43,3 +45,11 @@ def owner(lake: Path) -> Iterator[hr.FeatureStore]:
     """That store, embedded beside its service."""
     with hr.connect(lake) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def url(owner: hr.FeatureStore, lake: Path) -> Iterator[str]:
+    """That service, open to this machine."""
+    service = Service(store_config(str(lake)), ["grpc://127.0.0.1:0"])
+    yield service.listening[0]
+    service.stop()

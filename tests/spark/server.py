@@ -68,7 +68,8 @@ def done(
         finally:
             timer.cancel()
     if write:
-        session.sql(last).write.format(write["format"]).options(**write["options"]).save()
+        writer = session.sql(last).write.format(write["format"]).options(**write["options"])
+        writer.saveAsTable(write["table"]) if write["table"] else writer.save()
     if scan:
         return scanned(session, last)
     return inserted(session, last, **insert) if insert else None

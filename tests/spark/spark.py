@@ -78,9 +78,11 @@ class Spark:
         told: dict[str, Any] = self._ask([query], scan=True, views=views)
         return told
 
-    def write(self, query: str, into: dict[str, Any]) -> None:
-        """Write the rows of a query by a format of Spark, with the options of `files`. Raises SparkError."""
-        self._ask([query], write=into)
+    def write(self, query: str, into: dict[str, Any], table: str | None = None) -> None:
+        """Write the rows of a query by a format of Spark, with the options of `files`; as a table of the catalog, if it is
+        given. Raises SparkError.
+        """
+        self._ask([query], write={**into, "table": table})
 
     def insert(self, query: str, target: object, project: str, group: str, mode: str = "upsert") -> int:
         """Insert the rows of a query into a feature group: how many were new. Raises SparkError."""

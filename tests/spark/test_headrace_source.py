@@ -8,7 +8,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,14 +28,6 @@ pytestmark = pytest.mark.slow
 
 NOON = dt.datetime(2013, 1, 1, 12, tzinfo=dt.UTC)
 UTC = pa.timestamp("us", "UTC")
-
-
-@pytest.fixture(scope="module")
-def url(owner: hr.FeatureStore, lake: Path) -> Iterator[str]:
-    """A service that is open to this machine."""
-    service = Service(store_config(str(lake)), ["grpc://127.0.0.1:0"])
-    yield service.listening[0]
-    service.stop()
 
 
 def every_type() -> pa.Table:
@@ -273,38 +265,6 @@ def test_time_travel(spark: Spark, owner: hr.FeatureStore, url: str) -> None:
         number_of(spark, source(url, group="travelled", snapshot=99))
     with pytest.raises(SparkError, match="'snapshot' is one of a group's table"):
         number_of(spark, source(url, view="joined", snapshot=1))
-
-
-def test_nothing_is_written(spark: Spark, numbers: pa.Table, url: str) -> None:
-    with pytest.raises(SparkError, match=r"writes none: give the frame to insert\(\)"):
-        spark.write("SELECT 1 AS id", source(url, group="numbers"))
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"group": "a", "view": "b"}, "and not both"),
-        ({}, "and not both"),
-        ({"group": "a", "pem_dir": "/x"}, "no option is named 'pem_dir'"),
-        ({"group": "a", "timeout": "soon"}, "the option 'timeout' is a number"),
-        ({"group": "a", "tls_cert": "x"}, "go together"),
-        ({"group": "a", "tls_ca": "-----BEGIN"}, "'tls_ca' is a path, and not what the file holds"),
-        ({"group": "a", "tls_ca": "x"}, "INVALID_ARGUMENT: .*is no grpc.tls:// address"),
-        ({"group": "none"}, r"NOT_FOUND: .*none.*\[request [0-9a-f]{16}\]"),
-        ({"group": "none@v7"}, r"NOT_FOUND: .*none.*\[request [0-9a-f]{16}\]"),
-        ({"view": "none"}, "NOT_FOUND: .*none"),
-    ],
-)
-def test_what_cannot_be_read_is_said(spark: Spark, url: str, options: dict[str, str], said: str) -> None:
-    with pytest.raises(SparkError, match=said):
-        number_of(spark, source(url, **options))
-
-
-def test_a_service_that_is_not_there_is_named(spark: Spark) -> None:
-    with pytest.raises(
-        SparkError, match=r"UNAVAILABLE: the service at grpc://127\.0\.0\.1:1 does not answer"
-    ):
-        number_of(spark, source("grpc://127.0.0.1:1", group="a"))
 
 
 class LateClock:

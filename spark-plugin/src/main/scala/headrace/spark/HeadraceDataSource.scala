@@ -2,31 +2,39 @@ package headrace.spark
 
 import java.util
 
-import org.apache.spark.sql.{DataFrame, SaveMode, SQLContext}
-import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.sources.{BaseRelation, CreatableRelationProvider, DataSourceRegister}
+import org.apache.spark.sql.execution.datasources.FileFormat
+import org.apache.spark.sql.execution.datasources.v2.FileDataSourceV2
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** `spark.read.format("headrace")`: a feature group or feature view of a service of Headrace, by Arrow Flight. */
-class HeadraceDataSource extends TableProvider with DataSourceRegister with CreatableRelationProvider {
+/** `spark.read.format("headrace")`: a feature group or feature view of a service of Headrace, by Arrow Flight.
+  *
+  * It reads no files. But Spark writes the options of any other source into its catalog, where all can read them, without
+  * a word to the source; for one of files it comes to [[HeadraceRefusals]] before.
+  */
+class HeadraceDataSource extends FileDataSourceV2 {
   /** Spark asks for the schema, and then for the table: both are of one state of the rows. */
   private var loaded: Option[HeadraceTable] = None
 
-  override def shortName: String = "headrace"
+  override def shortName: String = HeadraceDataSource.Name
+
+  override def fallbackFileFormat: Class[_ <: FileFormat] = classOf[HeadraceRefusals]
+
+  override def supportsExternalMetadata(): Boolean = false
 
   override def inferSchema(options: CaseInsensitiveStringMap): StructType = {
-    loaded = Some(HeadraceTable.load(HeadraceOptions(options)))
+    loaded = Some(getTable(options))
     loaded.get.schema
   }
 
   override def getTable(schema: StructType, partitioning: Array[Transform], options: util.Map[String, String]): Table =
-    loaded.getOrElse(HeadraceTable.load(HeadraceOptions(new CaseInsensitiveStringMap(options))))
+    loaded.getOrElse(getTable(new CaseInsensitiveStringMap(options)))
 
-  /** Where Spark comes to, to write, with a source that has no other way of doing so. */
-  override def createRelation(
-      context: SQLContext, mode: SaveMode, options: Map[String, String], rows: DataFrame): BaseRelation =
-    throw new UnsupportedOperationException(
-      "the source 'headrace' reads feature groups, and writes none: give the frame to insert() of the feature group in Python")
+  override def getTable(options: CaseInsensitiveStringMap): HeadraceTable = HeadraceTable.load(HeadraceOptions(options))
+}
+
+object HeadraceDataSource {
+  val Name = "headrace"
 }

@@ -29,18 +29,33 @@ class HeadraceService(
     node
   }
 
-  /** The answer to an action of the protocol. */
+  /** The answer to an action of the protocol.
+    *
+    * @throws HeadraceRefusal
+    *   the service, or the way to it, gives none
+    */
   def ask(action: String, body: JsonNode): JsonNode = {
     val asked = request().put("action", action)
     asked.set[ObjectNode]("body", body)
-    HeadraceService.mapper.readTree(NativeFlight.ask(asked.toString))
+    told(NativeFlight.ask(asked.toString))
   }
 
-  /** Has a `ReadRequest` of the protocol prepared. */
+  /** Has a `ReadRequest` of the protocol prepared.
+    *
+    * @throws HeadraceRefusal
+    *   as of `ask`
+    */
   def prepare(read: JsonNode): PreparedRead = {
     val asked = request()
     asked.set[ObjectNode]("request", read)
-    new PreparedRead(HeadraceService.mapper.readTree(NativeFlight.prepare(asked.toString)))
+    new PreparedRead(told(NativeFlight.prepare(asked.toString)))
+  }
+
+  private def told(answer: => String): JsonNode = {
+    val text =
+      try answer
+      catch { case refused: HeadraceException => throw new HeadraceRefusal(refused) }
+    HeadraceService.mapper.readTree(text)
   }
 }
 
