@@ -15,8 +15,8 @@ ENGINE_TESTS := $(patsubst %,tests/contract/test_%.py,point_in_time_property poi
 	point_in_time_rules_joins point_in_time_rules_spine point_in_time_rules_types)
 NATIVE := native/build.rs native/Cargo.toml native/Cargo.lock native/pyproject.toml native/headrace_native.pyi
 PLUGIN := spark-plugin
-# What a build prints is its errors alone.
-MVN := mvn --quiet --batch-mode --no-transfer-progress --strict-checksums
+# What a build prints is its errors alone, and no end of the colours that it does not have.
+MVN := MAVEN_OPTS="$$MAVEN_OPTS -Djansi.noreset=true" mvn --quiet --batch-mode --no-transfer-progress --strict-checksums
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
