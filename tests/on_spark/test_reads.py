@@ -333,6 +333,27 @@ def test_maps_are_found_and_compared(lake):
     same(query.read(engine="spark"), query.read(engine="duckdb"))
 
 
+def test_a_negative_zero_stays_one(lake):
+    """Where rows may be there twice, and are compared."""
+    columns = {
+        "k": ["a", "b", "c"],
+        "x": [-0.0, 0.0, math.nan],
+        "small": pa.array([0.0, -0.0, None], pa.float32()),
+        "deep": [[{"y": -0.0}], None, [{"y": 0.0}, None]],
+    }
+    found = lake.create_feature_group("zeros", primary_key=["k"])
+    found.insert(pa.table(columns), mode="append")
+    found.insert(pa.table(columns), mode="append")
+    rows = lake.create_feature_group("looking", primary_key=["id"])
+    rows.insert([{"id": i, "k": k} for i, k in enumerate("abcd")])
+    query = rows.select("id").join(found, on="k")
+    ours, theirs = (
+        query.read(engine=engine).to_arrow().sort_by("id").to_pylist() for engine in ("spark", "duckdb")
+    )
+    assert repr(ours) == repr(theirs)
+    assert repr(ours[0]["x"]) == repr(ours[1]["small"]) == repr(ours[0]["deep"][0]["y"]) == "-0.0"
+
+
 def test_names_that_mean_something_in_sql(lake):
     names = [
         "order",

@@ -6,7 +6,7 @@ with the greatest tie breaker. What they cannot choose between is flagged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
@@ -179,16 +179,23 @@ def chosen(
     kept: list[str],
     final: list[str],
     dialect: Dialect = "duckdb",
+    signed: Collection[str] = (),
 ) -> str:
     """The different rows of `kept` that come first in `order` among those of one `identity`.
 
     For each `final`, `pick` is 1 in one of them, and `ambiguous` true where there are others.
+
+    Args:
+        signed: those of `kept` in whose values Spark's DISTINCT would make zeros of negative ones.
     """
     first = source
     if order:
         ranked = f"SELECT *, rank() OVER ({_partition(identity)}{_order(order)}) AS place FROM ({source})"
         first = f"SELECT * FROM ({ranked}) WHERE place = 1"
     alike = f"SELECT DISTINCT {', '.join(kept) or 'true AS found'} FROM ({first})"
+    if signed:
+        values = [f"first({c}) AS {c}" if c in signed else c for c in kept]
+        alike = f"SELECT {', '.join(values)} FROM ({first}) GROUP BY {', '.join(kept)}"
     window = _partition(final)
     any_order = _order(["1"]) if dialect == "spark" else ""
     return (

@@ -82,13 +82,19 @@ def side_sql(plan: Plan, lookup: Lookup, facts: Facts) -> str:
     time = ["t"] if lookup.by_time else []
     identity = [*keys, "t" if lookup.by_time else "e"]
     kept = [*keys, *columns, *(["t", "e"] if lookup.by_time else [])]
-    picked = chosen(base, identity, order, kept, [*keys, *time], "spark")
+    signed = [name for c, name in zip(lookup.columns, columns, strict=True) if _has_floats(held[c])]
+    picked = chosen(base, identity, order, kept, [*keys, *time], "spark", signed)
     made = [
         f"map_from_entries({name}) AS {name}" if pa.types.is_map(held[c]) else name
         for c, name in zip(lookup.columns, columns, strict=True)
     ]
     found = ", ".join([*keys, *time, f"struct({', '.join([*made, *aged, 'ambiguous AS a'])}) AS j"])
     return f"SELECT {found} FROM ({picked}) WHERE pick = 1"
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    fields = (kind.field(i).type for i in range(kind.num_fields))
+    return pa.types.is_floating(kind) or any(map(_has_floats, fields))
 
 
 def is_orderable(kind: pa.DataType) -> bool:
