@@ -76,7 +76,7 @@ def done(
 
 
 def scanned(session: SparkSession, query: str) -> dict[str, Any]:
-    """Runs a query of one table: its plan, its rows, and what the scan of the table, and all above it, counted."""
+    """Runs a query of one table: its plan, rows and files, and what the scan of the table, and all above it, counted."""
     frame = session.sql(query)
     rows = len(frame.collect())
     plan = frame._jdf.queryExecution().executedPlan()
@@ -88,7 +88,7 @@ def scanned(session: SparkSession, query: str) -> dict[str, Any]:
             metric = metrics.next()
             counts[metric._1()] = metric._2().value()
         told = None if told.children().isEmpty() else told.children().head()
-    return {"plan": plan.toString(), "rows": rows, "counts": counts}
+    return {"plan": plan.toString(), "rows": rows, "files": frame.inputFiles(), "counts": counts}
 
 
 def inserted(session: SparkSession, query: str, target: str, project: str, group: str, mode: str) -> int:

@@ -74,7 +74,10 @@ class Spark:
         return found
 
     def scan(self, query: str, *, views: dict[str, dict[str, Any]] | None = None) -> dict[str, Any]:
-        """A query of one table: its `plan`, how many `rows` it has, and what the scan `counts`. Raises SparkError."""
+        """A query of one table: its `plan`, how many `rows` it has, of which `files`, and what the scan `counts`.
+
+        Raises SparkError.
+        """
         told: dict[str, Any] = self._ask([query], scan=True, views=views)
         return told
 

@@ -71,6 +71,26 @@ def test_merged_columns_hold_the_values_of_all_files(spark: Spark, tmp_path: Pat
         read(spark, tmp_path)  # the columns are those of the first file
 
 
+def test_the_way_to_merge_is_told_where_there_is_one(spark: Spark, tmp_path: Path) -> None:
+    one, two = (write(tmp_path / f"{i}.parquet", n=pa.array([i], pa.int32())) for i in (1, 2))
+    write(two, n=pa.array([2**40]))
+    told = f"the column 'n' of {two} is of the type BIGINT, and cannot be read as INT"
+    with pytest.raises(SparkError, match=f"{told}, which it is in {one}: .*CREATE TEMPORARY VIEW"):
+        spark.read(f"SELECT * FROM arrow.`{tmp_path}`")
+    options = f"OPTIONS (path '{tmp_path}', mergeSchema 'true')"
+    spark.run(f"CREATE OR REPLACE TEMPORARY VIEW merged USING arrow {options}")
+    assert sorted(spark.read("SELECT * FROM merged")["n"].to_pylist()) == [1, 2**40]
+    spark.run("DROP VIEW merged", f"CREATE TABLE told (n INT) USING arrow LOCATION '{tmp_path}'")
+    try:
+        # Who has given the columns did not take them from a file.
+        for query in ("SELECT * FROM told", "SELECT * FROM t"):
+            with pytest.raises(SparkError, match=told) as caught:
+                spark.read(query, views={"t": files(tmp_path, schema="n INT")})
+            assert "mergeSchema" not in str(caught.value)
+    finally:
+        spark.run("DROP TABLE told")
+
+
 def test_columns_that_do_not_merge_are_refused_with_both_files(spark: Spark, tmp_path: Path) -> None:
     one = write(tmp_path / "1.parquet", a=pa.array([{"b": 1}]))
     two = write(tmp_path / "2.parquet", a=pa.array([{"b": "x"}]))

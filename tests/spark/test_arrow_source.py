@@ -163,6 +163,56 @@ def test_a_table_of_the_catalog(spark: Spark, tmp_path: Path) -> None:
         spark.run("DROP TABLE numbers")
 
 
+def test_a_table_of_the_catalog_is_altered(spark: Spark, tmp_path: Path) -> None:
+    """Its partitions are, as of Spark's own sources. Columns are not: Spark knows the formats by name that may."""
+    for day in (1, 2):
+        write(tmp_path / "lake" / f"day={day}" / "t.parquet", numbers(10, 10 * day))
+    count = "SELECT day, count(*) AS n FROM days GROUP BY day ORDER BY day"
+    one, two = ({"day": day, "n": 10} for day in (1, 2))
+    spark.run(f"CREATE TABLE days USING arrow LOCATION '{tmp_path}/lake'", "MSCK REPAIR TABLE days")
+    try:
+        assert spark.read(count).to_pylist() == [one, two]
+        spark.run("ALTER TABLE days DROP PARTITION (day=1)")
+        assert spark.read(count).to_pylist() == [two]
+        spark.run("ALTER TABLE days ADD PARTITION (day=1)")
+        assert spark.read(count).to_pylist() == [one, two]
+        with pytest.raises(SparkError, match="ADD COLUMNS does not support datasource table with type Arrow"):
+            spark.run("ALTER TABLE days ADD COLUMNS (more STRING)")
+        assert spark.read(count).to_pylist() == [one, two]
+    finally:
+        spark.run("DROP TABLE days")
+
+
+def test_the_files_of_a_frame_are_told(spark: Spark, tmp_path: Path) -> None:
+    paths = [write(tmp_path / "lake" / f"day={day}" / "t.parquet", numbers(10)) for day in (1, 2)]
+    wanted = [f"file://{path}" for path in paths]
+    views = {"t": files(tmp_path / "lake")}
+    for query in ("SELECT id FROM t WHERE id > 3", f"SELECT * FROM arrow.`{tmp_path}/lake`"):
+        assert sorted(spark.scan(query, views=views)["files"]) == wanted
+
+
+def test_a_plan_tells_source_and_filters_once(spark: Spark, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", numbers(10))
+    query = "SELECT id FROM {} WHERE id > 3"
+    told = spark.scan(query.format("t"), views={"t": files(path)})["plan"]
+    assert "BatchScan arrow file:" in told
+    for text in ("Format: arrow", "PushedFilters: [IsNotNull(id), GreaterThan(id,3)]", "PushedFilters"):
+        assert told.count(text) == 1, told
+    told = spark.scan(query.format(f"arrow.`{path}`"))["plan"]
+    for text in ("FileScan arrow", "Format: Arrow", "PushedFilters"):
+        assert told.count(text) == 1, told
+
+
+def test_what_spark_knows_of_files_is_told_by_their_path_alone(spark: Spark, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", numbers(2))
+    query = f"SELECT _metadata.file_name, _metadata.file_size, id FROM arrow.`{path}`"
+    assert rows(spark.read(query)) == rows(spark.read(query.replace("arrow", "parquet")))
+    with pytest.raises(SparkError, match="No such struct field `row_index`"):
+        spark.read(f"SELECT _metadata.row_index FROM arrow.`{path}`")
+    with pytest.raises(SparkError, match=r"`_metadata`\.`file_name` cannot be resolved"):
+        spark.read("SELECT _metadata.file_name FROM t", views={"t": files(path)})
+
+
 def test_a_wider_schema_may_be_asked_for(spark: Spark, tmp_path: Path) -> None:
     path = write(tmp_path / "t.parquet", pa.table({"ID": pa.array([1, None], pa.int32()), "x": ["a", "b"]}))
     found = spark.read("SELECT * FROM t", views={"t": files(path, schema="id BIGINT, more STRING")})

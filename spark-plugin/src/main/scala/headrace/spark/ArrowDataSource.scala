@@ -13,6 +13,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 class ArrowDataSource extends FileDataSourceV2 {
   override def shortName: String = ArrowDataSource.Name
 
+  /** As Spark's errors call it. */
+  override def toString: String = "Arrow"
+
   override def fallbackFileFormat: Class[_ <: FileFormat] = classOf[ArrowFileFormat]
 
   override def getTable(options: CaseInsensitiveStringMap): ArrowTable = table(options, None)

@@ -16,14 +16,20 @@ import scala.collection.JavaConverters._
 
 /** The face of the source where Spark knows files by their format alone: in SQL, ``arrow.`path` `` and `USING arrow`. */
 class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializable {
+  /** The file that gave the schema, if nobody else did. */
+  private var first: Option[String] = None
+
   override def shortName: String = ArrowDataSource.Name
 
   /** How plans and catalogs show it. */
   override def toString: String = "Arrow"
 
   override def inferSchema(
-      session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] =
-    ArrowFiles.schema(session, ReadOptions(session, options), files)
+      session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] = {
+    val read = ReadOptions(session, options)
+    first = if (read.mergeSchema) None else ArrowFiles.first(files)
+    ArrowFiles.schema(session, read, files)
+  }
 
   override def isSplitable(session: SparkSession, options: Map[String, String], path: Path): Boolean = {
     val (told, conf) = (CaseInsensitiveMap(options), session.sessionState.conf)
@@ -41,7 +47,7 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
       options: Map[String, String],
       hadoopConf: Configuration
   ): PartitionedFile => Iterator[InternalRow] = {
-    val asked = Asked(dataSchema, requiredSchema, filters, limit = None)
+    val asked = Asked(dataSchema, requiredSchema, filters, limit = None, first)
     val read = ReadOptions(session, options)
     // False where no code is generated for what reads them, or there are too many columns for it.
     val inBatches = options.getOrElse(FileFormat.OPTION_RETURNING_BATCH, "false").toBoolean

@@ -1,5 +1,7 @@
 package headrace.spark
 
+import java.io.IOException
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
@@ -9,8 +11,18 @@ import org.apache.spark.sql.types.{DataType, StructType}
 private[spark] object ArrowFiles {
   /** The schema of the first file, with types that fit all files where it has none, or of all files with the option
     * `mergeSchema`; none where there is no file.
+    *
+    * @throws Refusal
+    *   a file cannot be read, or a column of it, or two of them differ too much
     */
-  def schema(session: SparkSession, read: ReadOptions, listed: Seq[FileStatus]): Option[StructType] = {
+  def schema(session: SparkSession, read: ReadOptions, listed: Seq[FileStatus]): Option[StructType] =
+    try found(session, read, listed)
+    catch {
+      case why @ (_: IOException | _: UnsupportedOperationException | _: IllegalArgumentException) =>
+        throw new Refusal(why.getMessage, why)
+    }
+
+  private def found(session: SparkSession, read: ReadOptions, listed: Seq[FileStatus]): Option[StructType] = {
     val files = listed.sortBy(_.getPath.toString) // which a listing need not be
     files.headOption.map { file =>
       read.format(file.getPath) match {

@@ -14,9 +14,10 @@ class HeadraceRefusals
 
   /** For a table of the catalog, before it is there. */
   override def createRelation(context: SQLContext, options: Map[String, String]): BaseRelation =
-    throw new UnsupportedOperationException(
+    throw new Refusal(
       "the source 'headrace' makes no tables of a catalog, which would show the token among their options to all: "
-        + "take CREATE TEMPORARY VIEW ... USING headrace OPTIONS (...), or createOrReplaceTempView of the frame")
+        + "take CREATE TEMPORARY VIEW ... USING headrace OPTIONS (...), or createOrReplaceTempView of the frame",
+      null)
 
   /** For rows to write, of a new table of the catalog, too. */
   override def createRelation(

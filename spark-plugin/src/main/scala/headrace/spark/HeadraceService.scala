@@ -54,7 +54,7 @@ class HeadraceService(
   private def told(answer: => String): JsonNode = {
     val text =
       try answer
-      catch { case refused: HeadraceException => throw new HeadraceRefusal(refused) }
+      catch { case refused: HeadraceException => throw new HeadraceRefusal(refused.getMessage, refused) }
     HeadraceService.mapper.readTree(text)
   }
 }

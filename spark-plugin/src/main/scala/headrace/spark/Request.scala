@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.StructType
   *   the file whose columns these are, if nobody gave a schema
   */
 case class Asked(
-    dataSchema: StructType, columns: StructType, filters: Seq[Filter], limit: Option[Int], first: Option[String] = None)
+    dataSchema: StructType, columns: StructType, filters: Seq[Filter], limit: Option[Int], first: Option[String])
 
 /** What is asked of the native part, as the JSON that `request.rs` reads. */
 private[spark] object Request {
