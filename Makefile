@@ -36,7 +36,7 @@ SERVERS_READY := $(SERVERS:%=%/.ready)
 FACES := $(PLUGIN)/target/faces.jar
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter spark%,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter spark% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -179,8 +179,8 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/nat
 	@$(UV) pip install --quiet --offline --no-deps --reinstall --python $(BIN)/python $(PLUGIN)/dist/*.whl
 	@touch $@
 
-# What the benchmarks run in Scala.
-$(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(VENV)/.synced-spark
+# What the benchmarks run on the JVM.
+$(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(PLUGIN)/src/test/java/headrace/spark/rows/RowPeer.java $(VENV)/.synced-spark
 	@$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 test-compile
 	@jar --create --file $@ -C $(PLUGIN)/target/3.5/test-classes headrace
 

@@ -6,6 +6,7 @@ from benchmarks import (
     cached,
     checks,
     codec,
+    codec_jvm,
     commits,
     dataset,
     external,
@@ -47,6 +48,7 @@ WORKLOADS: dict[str, Workload] = {
         spark,
         spark_pit,
         codec,
+        codec_jvm,
     )
     for workload in family.WORKLOADS
 }

@@ -130,13 +130,13 @@ def _faster(case: str, *, row: float, hundred: float) -> tuple[Goal, ...]:
     return tuple(Goal(case, 1 / times, way="ratio", against=other) for other, times in against.items())
 
 
-_SIZES = {"full": 1.0, "small": 0.1, "smoke": 0.01}
+SIZES = {"full": 1.0, "small": 0.1, "smoke": 0.01}
 
 WORKLOADS = (
     Workload(
         name="codec-encode",
         about="rows of PART, tuples of 9 values, to bytes",
-        sizes=_SIZES,
+        sizes=SIZES,
         unit="scale factor",
         systems=tuple(_MAKE),
         goals=(
@@ -151,7 +151,7 @@ WORKLOADS = (
     Workload(
         name="codec-decode",
         about="rows of PART, tuples of 9 values, from bytes",
-        sizes=_SIZES,
+        sizes=SIZES,
         unit="scale factor",
         systems=tuple(_MAKE),
         goals=(*_faster(_OURS, row=4, hundred=3.3), *_faster(_PLAIN, row=2.5, hundred=2.1)),

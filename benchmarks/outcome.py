@@ -119,5 +119,5 @@ def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:
 def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> dict[int, float]:
     """A case's values by round: times as `_timed`, memory of fresh processes."""
     own = [s for s in samples if s.case == case]
-    wanted = _timed(own) if measure == "wall" else own
+    wanted = _timed(own) if measure in ("wall", "cpu") else own
     return {s.number: value for s in wanted if (value := s.value(measure)) is not None}

@@ -78,7 +78,13 @@ def list_workloads(workloads: Sequence[Workload], console: Console) -> None:
 def describe(goal: Goal) -> str:
     """Such as `tcp ÷ in-process ≤ 1.60`."""
     sign = {"value": "", "ratio": f" ÷ {goal.against}", "difference": f" - {goal.against}"}[goal.way]
-    what = {"wall": "", "peak": ", memory", "service_peak": ", memory of the service", "size": ", bytes"}
+    what = {
+        "wall": "",
+        "cpu": ", CPU",
+        "peak": ", memory",
+        "service_peak": ", memory of the service",
+        "size": ", bytes",
+    }
     return f"{goal.case}{sign}{what[goal.measure]} ≤ {goal_value(goal, goal.most)}"
 
 
@@ -86,7 +92,7 @@ def goal_value(goal: Goal, *values: float) -> str:
     """A value, or a median and its interval, in the goal's unit."""
     if goal.way == "ratio":
         return _interval(values, 1, 2, "")
-    return _seconds(*values) if goal.measure == "wall" else _megabytes(*values)
+    return _seconds(*values) if goal.measure in ("wall", "cpu") else _megabytes(*values)
 
 
 def _seconds(*values: float) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from benchmarks.checksum import Checksum
 
-Measure = Literal["wall", "peak", "service_peak", "size"]
+Measure = Literal["wall", "cpu", "peak", "service_peak", "size"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +48,8 @@ class Sample:
         match measure:
             case "wall":
                 return self.wall
+            case "cpu":
+                return self.cpu
             case "peak":
                 return self.peak
             case "service_peak":

@@ -44,6 +44,8 @@ SERVED = {
     *WORKLOADS["spark-parquet"].systems,
     *WORKLOADS["spark-faces"].systems,
     *WORKLOADS["spark-pit"].systems,
+    # And a JVM alone.
+    *WORKLOADS["codec-jvm-read"].systems,
 }
 SHARES = [
     ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
@@ -66,6 +68,7 @@ SHARES = [
         "codec-nulls",
         "codec-row",
     ],
+    ["codec-jvm-write", "codec-jvm-read", "codec-to-jvm", "codec-from-jvm"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
