@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import math
 import pathlib
+import threading
 
 import pyarrow as pa
 import pytest
@@ -254,13 +255,23 @@ def test_settings_of_the_session_change_nothing_and_stay(view, engine):
     expected = view.training_data(engine="duckdb")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     spark.conf.set("spark.sql.ansi.enabled", "false")
+    seen, done = set(), threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            seen.add((spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.ansi.enabled")))
+
+    other = threading.Thread(target=watch)
+    other.start()
     try:
         same(view.training_data(engine="spark"), expected)
-        assert spark.conf.get("spark.sql.session.timeZone") == "America/New_York"
-        assert spark.conf.get("spark.sql.ansi.enabled") == "false"
     finally:
+        done.set()
+        other.join()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         spark.conf.unset("spark.sql.ansi.enabled")
+    assert seen == {("America/New_York", "false")}, "other threads saw other settings"
+    assert not spark.catalog.listTables("global_temp")
 
 
 def test_auto_goes_to_spark_above_the_size_that_is_set(lake, view, engine):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 65_536
 # What formulas of users mean does not hang on the user's session.
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
-_setting = threading.Lock()
 # What a table is read by, where an option of the read is not heard: values by which rows are left out, or get other
 # times than files tell, and those to set.
 _REFUSED = {
@@ -116,42 +114,58 @@ class SparkEngine:
             computing: it has formulas in it.
         """
         tokens = {side: f"headrace_{uuid.uuid4().hex}" for side in relations}
-        # The session names the frames itself, by what a format string has in braces.
-        statement = write(tokens).replace("{", "{{").replace("}", "}}")
-        frames = {}
-        for i, (side, token) in enumerate(tokens.items()):
-            frames[f"side_{i}"] = relations[side]
-            statement = statement.replace(token, f"{{side_{i}}}")
-        with translated(), self._settings() if computing else contextlib.nullcontext():
+        with translated():
+            if computing and not self._connects:
+                return self._understood(write, relations, tokens)
+            if computing:
+                self._check_settings()
+            # The session names the frames itself, by what a format string has in braces.
+            statement = write(tokens).replace("{", "{{").replace("}", "}}")
+            frames = {}
+            for i, (side, token) in enumerate(tokens.items()):
+                frames[f"side_{i}"] = relations[side]
+                statement = statement.replace(token, f"{{side_{i}}}")
             found = self.session.sql(statement, **frames)
             found.schema  # noqa: B018 — analysed now, by these settings
             return found
 
-    @contextlib.contextmanager
-    def _settings(self) -> Iterator[None]:
-        """What a statement is understood by; its meaning stays when the session has its own again.
-
-        Raises Unsupported for a session of Spark Connect, whose statements are understood when they run.
+    def _understood(
+        self,
+        write: Callable[[dict[int, str]], str],
+        relations: Mapping[int, DataFrame],
+        names: Mapping[int, str],
+    ) -> DataFrame:
+        """A frame of the session, whose statement another one of the same application has understood by our settings:
+        those of the session itself are seen by all its threads. Its frames go there, and the result back, as views.
         """
-        with _setting:
-            before = {name: self.session.conf.get(name, None) for name in _SETTINGS}
-            others = {name: value for name, value in before.items() if value != _SETTINGS[name]}
-            if others and self._connects:
-                told = ", ".join(f"{name} is {value}" for name, value in others.items())
-                raise Unsupported(
-                    f"formulas need other settings than the given session of Spark Connect has: {told}",
-                    hint="set " + ", ".join(f"{name} to {_SETTINGS[name]}" for name in others),
-                )
-            try:
-                for name in others:
-                    self.session.conf.set(name, _SETTINGS[name])
-                yield
-            finally:
-                for name, value in others.items():
-                    if value is None:
-                        self.session.conf.unset(name)
-                    else:
-                        self.session.conf.set(name, value)
+        place = self.session.conf.get("spark.sql.globalTempDatabase")
+        other = self.session.newSession()
+        for name, value in _SETTINGS.items():
+            other.conf.set(name, value)
+        made = []
+        try:
+            for side, name in names.items():
+                relations[side].createGlobalTempView(name)
+                made.append(name)
+            found = other.sql(write({side: f"`{place}`.{name}" for side, name in names.items()}))
+            result = f"headrace_{uuid.uuid4().hex}"
+            found.createGlobalTempView(result)
+            made.append(result)
+            return self.session.table(f"`{place}`.{result}")
+        finally:
+            for name in made:
+                self.session.catalog.dropGlobalTempView(name)
+
+    def _check_settings(self) -> None:
+        """Raises Unsupported where those of a session of Spark Connect are others, by which its statements are run."""
+        before = {name: self.session.conf.get(name, None) for name in _SETTINGS}
+        others = {name: value for name, value in before.items() if value != _SETTINGS[name]}
+        if others:
+            told = ", ".join(f"{name} is {value}" for name, value in others.items())
+            raise Unsupported(
+                f"formulas need other settings than the given session of Spark Connect has: {told}",
+                hint="set " + ", ".join(f"{name} to {_SETTINGS[name]}" for name in others),
+            )
 
     def rows(self, given: pa.Table) -> DataFrame:
         """Rows of the caller's, sent to Spark as Arrow, by the `spark_name`s of their columns.
