@@ -32,7 +32,9 @@ _SOCKET_BYTES = 64 << 10
 _LENGTH = struct.Struct(">i")
 _COMMAND = struct.Struct(">ii")
 _STREAM = 16_384
+"""Rows of a stream that is sent."""
 _ALL = 1 << 30
+"""More rows than there are."""
 _PIECES = {_ROW: 1, _HUNDRED: 100, _OURS: -_STREAM}
 """By system: rows of a pickle, or less than 0, of a stream."""
 

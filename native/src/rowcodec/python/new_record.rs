@@ -6,7 +6,7 @@ use super::bound::{Bound_, Context};
 use super::plan::RecordPlan;
 use super::record::Kind;
 
-/// A new record of the n-th values; null as above.
+/// A new record of the n-th values; null where it cannot be made, as the context or an exception then tells.
 ///
 /// Safety: n is below the columns' length.
 #[inline(always)]
