@@ -24,7 +24,6 @@ from benchmarks.codec import SIZES, Parts, told
 from benchmarks.runner import Runner, Stage, Staged
 from benchmarks.spark import FACES, PYTHON
 from benchmarks.workload import Case, Goal, Workload
-from headrace import rowcodec
 
 _ROW, _HUNDRED, _OURS, _PLAIN = "pyrolite, a row", "pyrolite, 100 rows", "row codec", "row codec, plain"
 _PASSES = 10
@@ -122,7 +121,10 @@ def _written(rows: list[Any], size: int, dictionaries: bool = True) -> Iterator[
 def _read(pieces: Iterable[bytes], size: int) -> list[Any]:
     if size == 1:
         return [pickle.loads(piece) for piece in pieces]
-    loads = pickle.loads if size > 0 else rowcodec.loads
+    if size > 0:
+        loads = pickle.loads
+    else:
+        from headrace.rowcodec import loads
     return [row for piece in pieces for row in loads(piece)]
 
 
