@@ -13,6 +13,8 @@ unsafe extern "C" {
 /// A bytes object that grows as it is written to.
 pub struct BytesOut {
     object: *mut PyObject,
+    /// Of its bytes.
+    start: *mut u8,
     len: usize,
     room: usize,
 }
@@ -20,7 +22,20 @@ pub struct BytesOut {
 impl BytesOut {
     pub fn new(room: usize) -> Self {
         let object = unsafe { ffi::PyBytes_FromStringAndSize(std::ptr::null(), room as isize) };
-        Self { object, len: 0, room }
+        let mut out = Self {
+            object,
+            start: std::ptr::null_mut(),
+            len: 0,
+            room,
+        };
+        out.find();
+        out
+    }
+
+    fn find(&mut self) {
+        if !self.object.is_null() {
+            self.start = unsafe { ffi::PyBytes_AsString(self.object) }.cast();
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -32,6 +47,7 @@ impl BytesOut {
         if room > self.room && !self.object.is_null() {
             unsafe { _PyBytes_Resize(&mut self.object, room as isize) };
             self.room = room;
+            self.find();
             self.ask_for_large_pages();
         }
     }
@@ -60,6 +76,7 @@ impl BytesOut {
 }
 
 impl Out for BytesOut {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) {
         if self.len + bytes.len() > self.room {
             self.reserve((self.len + bytes.len()).max(self.room + self.room / 2));
@@ -69,8 +86,7 @@ impl Out for BytesOut {
             return;
         }
         unsafe {
-            let start = ffi::PyBytes_AsString(self.object).cast::<u8>().add(self.len);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len());
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(self.len), bytes.len());
         }
         self.len += bytes.len();
     }

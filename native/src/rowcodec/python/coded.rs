@@ -1,5 +1,7 @@
 //! Texts of a column that repeat: each is kept once, and told by its place.
 
+use crate::rowcodec::wire::BatchWriter;
+
 /// More texts than these are no dictionary; indices have 16 bits.
 const MOST: usize = 1 << 15;
 /// After so many texts it is looked at whether they repeat.
@@ -35,15 +37,14 @@ impl Coded {
         &self.bytes[start..self.ends[n] as usize]
     }
 
-    /// Bytes and offsets of the texts from the n-th on.
-    pub fn texts(&self, n: usize) -> (Vec<u8>, &[u8]) {
+    /// Hand the texts from the n-th on to a batch, as an array.
+    pub fn texts<'a>(&'a self, n: usize, batch: &mut BatchWriter<'a>) {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
         let ends = self.ends[n..].iter().map(|end| end - start);
-        let offsets = std::iter::once(0)
-            .chain(ends)
-            .flat_map(u32::to_le_bytes)
-            .collect();
-        (offsets, &self.bytes[start as usize..])
+        batch.node(ends.len(), 0);
+        batch.buffer(&[]);
+        batch.made(|out| out.extend(std::iter::once(0).chain(ends).flat_map(u32::to_le_bytes)));
+        batch.buffer(&self.bytes[start as usize..]);
     }
 
     /// Add a text; false where there are too many different ones.

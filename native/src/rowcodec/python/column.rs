@@ -293,17 +293,17 @@ impl Column {
         batch.buffer(if self.nulls > 0 { &self.valid } else { &[] });
         match &self.op {
             Op::Null => {}
-            Op::Bool => batch.made(bits(&self.bytes)),
+            Op::Bool => batch.made(|out| bits(&self.bytes, out)),
             Op::Int => match self.width {
                 8 => batch.buffer(raw(&self.longs)),
-                4 => batch.made(narrowed(&self.longs, |long| (long as i32).to_le_bytes())),
-                2 => batch.made(narrowed(&self.longs, |long| (long as i16).to_le_bytes())),
-                _ => batch.made(narrowed(&self.longs, |long| (long as i8).to_le_bytes())),
+                4 => batch.made(|out| narrowed(&self.longs, |long| (long as i32).to_le_bytes(), out)),
+                2 => batch.made(|out| narrowed(&self.longs, |long| (long as i16).to_le_bytes(), out)),
+                _ => batch.made(|out| narrowed(&self.longs, |long| (long as i8).to_le_bytes(), out)),
             },
-            Op::Date => batch.made(narrowed(&self.longs, |long| (long as i32).to_le_bytes())),
+            Op::Date => batch.made(|out| narrowed(&self.longs, |long| (long as i32).to_le_bytes(), out)),
             Op::Float | Op::DateTime | Op::Zoned(_) | Op::Delta => batch.buffer(raw(&self.longs)),
             Op::Coded(coded) => match self.width {
-                1 => batch.made(coded.codes.iter().map(|code| *code as u8).collect()),
+                1 => batch.made(|out| out.extend(coded.codes.iter().map(|code| *code as u8))),
                 _ => batch.buffer(raw(&coded.codes)),
             },
             Op::Str | Op::Bytes | Op::ByteArray | Op::Variant => {
@@ -311,7 +311,7 @@ impl Column {
                 batch.buffer(&self.bytes);
             }
             Op::Decimal(_) | Op::Uuid => batch.buffer(&self.bytes),
-            Op::Numpy(0) => batch.made(bits(&self.bytes)),
+            Op::Numpy(0) => batch.made(|out| bits(&self.bytes, out)),
             Op::Numpy(_) => batch.buffer(&self.bytes),
             Op::List(_) => {
                 batch.buffer(raw(&self.offsets));
@@ -352,22 +352,20 @@ fn raw<T: Copy>(numbers: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }
 
-fn narrowed<const N: usize>(longs: &[i64], narrow: impl Fn(i64) -> [u8; N]) -> Vec<u8> {
-    let mut out = vec![0; longs.len() * N];
-    for (long, place) in longs.iter().zip(out.chunks_exact_mut(N)) {
+fn narrowed<const N: usize>(longs: &[i64], narrow: impl Fn(i64) -> [u8; N], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + longs.len() * N, 0);
+    for (long, place) in longs.iter().zip(out[start..].chunks_exact_mut(N)) {
         place.copy_from_slice(&narrow(*long));
     }
-    out
 }
 
-fn bits(bytes: &[u8]) -> Vec<u8> {
-    bytes
-        .chunks(8)
-        .map(|eight| {
-            eight
-                .iter()
-                .enumerate()
-                .fold(0, |all, (n, byte)| all | (byte & 1) << n)
-        })
-        .collect()
+fn bits(bytes: &[u8], out: &mut Vec<u8>) {
+    let all = |eight: &[u8]| {
+        eight
+            .iter()
+            .enumerate()
+            .fold(0, |all, (n, byte)| all | (byte & 1) << n)
+    };
+    out.extend(bytes.chunks(8).map(all));
 }

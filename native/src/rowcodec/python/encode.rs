@@ -9,7 +9,7 @@ use super::error;
 use super::fields::{CLASS, PY, fields};
 use super::known::Raised;
 use super::layout::Access;
-use super::machine::{Code, Key, Tier};
+use super::machine::{Code, Key};
 use super::push::{Context, Fits, MOST_CONTAINERS, push};
 use super::push_container::push_record;
 use super::record::Kind;
@@ -17,7 +17,7 @@ use super::shape::Shape;
 use super::source::Source;
 use super::write_variant;
 use crate::rowcodec::wire::codec::Codec;
-use crate::rowcodec::wire::message::{END, Out, put_framed};
+use crate::rowcodec::wire::message::{END, Out, Room, put_framed};
 use crate::rowcodec::wire::{BatchWriter, Field, Schema, Type};
 
 /// Rows of a batch.
@@ -50,6 +50,7 @@ pub struct Encoder {
     rest_in_stream: bool,
     /// The schema that was written last, by its signature.
     schema: (Vec<u8>, Vec<u8>),
+    room: Room,
     /// A column has got a type that is not in the shape.
     pub retyped: bool,
 }
@@ -72,13 +73,15 @@ impl Encoder {
             signature: Vec::new(),
             rest_in_stream: false,
             schema: Default::default(),
+            room: Room::default(),
             retyped: false,
         }
     }
 
     /// As new, but with the room that it had; None where that is too much to be kept.
     pub fn reset(mut self, coding: bool) -> Option<Self> {
-        if self.retyped || self.columns.iter().map(Column::capacity).sum::<usize>() > KEPT_BYTES {
+        let columns: usize = self.columns.iter().map(Column::capacity).sum();
+        if self.retyped || columns + self.room.capacity() > KEPT_BYTES {
             return None;
         }
         self.columns.iter_mut().for_each(|column| column.reset(coding));
@@ -168,11 +171,12 @@ impl Encoder {
 
     /// Code for the rows that follow, of which there are so many, where there is some or it is time to make it.
     fn code<A: Access>(&self, rows: usize, context: &Context<'_, '_>) -> Option<Arc<Code>> {
-        if !A::DIRECT || context.tier == Tier::Program {
+        let rows = rows.min(BATCH - self.rows);
+        if !A::DIRECT || !context.tier.may_run(rows) {
             return None;
         }
         let key = Key::of(self.top.as_ref(), &self.columns)?;
-        super::state(context.py).code(key, rows.min(BATCH - self.rows), context.tier)
+        super::state(context.py).code(key, rows, context.tier)
     }
 
     pub fn is_large(&self) -> bool {
@@ -260,20 +264,17 @@ impl Encoder {
             }
             self.begin(out, signature);
         }
+        let mut room = std::mem::take(&mut self.room);
         for column in &mut self.columns {
             column.dictionaries(&mut |coded| {
                 let sent = coded.sent.replace(coded.len());
                 if sent == Some(coded.len()) {
                     return;
                 }
-                let (offsets, texts) = coded.texts(sent.unwrap_or(0));
+                let mut batch = BatchWriter::new(std::mem::take(&mut room));
+                coded.texts(sent.unwrap_or(0), &mut batch);
                 let values = coded.len() - sent.unwrap_or(0);
-                let mut batch = BatchWriter::default();
-                batch.node(values, 0);
-                batch.buffer(&[]);
-                batch.made(offsets);
-                batch.buffer(texts);
-                batch.write_dictionary(out, values, codec, coded.id, sent.is_some());
+                room = batch.write_dictionary(out, values, codec, coded.id, sent.is_some());
             });
         }
         if self.rest_in_stream {
@@ -282,12 +283,12 @@ impl Encoder {
             }
             self.rest.settle(&mut Vec::new());
         }
-        let mut batch = BatchWriter::new(self.columns.len() + 1);
+        let mut batch = BatchWriter::new(room);
         self.columns.iter().for_each(|column| column.arrays(&mut batch));
         if self.rest_in_stream {
             self.rest.arrays(&mut batch);
         }
-        batch.write_batch(out, self.rows, codec);
+        self.room = batch.write_batch(out, self.rows, codec);
         self.columns.iter_mut().for_each(Column::clear);
         self.rest.clear();
         (self.rows, self.rest_rows) = (0, 0);

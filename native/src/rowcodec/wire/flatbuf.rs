@@ -157,11 +157,12 @@ pub struct Writer {
 impl Writer {
     /// Begin a flatbuffer; the first table to be written is its root.
     pub fn new() -> Self {
-        Self::with_room(1024)
+        Self::within(Vec::with_capacity(1024))
     }
 
-    pub fn with_room(room: usize) -> Self {
-        let mut bytes = Vec::with_capacity(room);
+    /// Begin one in the room of bytes that are not needed any more.
+    pub fn within(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
         bytes.extend([0; 4]);
         Self { bytes }
     }
@@ -236,13 +237,15 @@ impl Writer {
     }
 
     /// Write a vector of structs of two longs.
-    pub fn pairs(&mut self, from: usize, pairs: &[(i64, i64)]) {
+    pub fn pairs(&mut self, from: usize, pairs: &[[i64; 2]]) {
         self.pad(8, 4);
         self.point(from, self.bytes.len());
         self.bytes.extend((pairs.len() as u32).to_le_bytes());
-        for (first, second) in pairs {
-            self.bytes.extend(first.to_le_bytes());
-            self.bytes.extend(second.to_le_bytes());
+        let start = self.bytes.len();
+        self.bytes.resize(start + 16 * pairs.len(), 0);
+        let places = self.bytes[start..].chunks_exact_mut(8);
+        for (long, place) in pairs.as_flattened().iter().zip(places) {
+            place.copy_from_slice(&long.to_le_bytes());
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Messages: their frames, and the heads of batches.
 
+use std::ops::Range;
+
 use super::codec::{self, Codec};
 use super::damage::{Damage, Result};
 use super::flatbuf::{Bytes, Slot, Table, Writer};
@@ -187,6 +189,12 @@ impl<'a> Messages<'a> {
 /// Where bytes are written to.
 pub trait Out {
     fn put(&mut self, bytes: &[u8]);
+
+    /// Write bytes, and have them be a multiple of eight.
+    fn put_padded(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+        self.put(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
+    }
 }
 
 impl Out for Vec<u8> {
@@ -195,70 +203,80 @@ impl Out for Vec<u8> {
     }
 }
 
-const ZEROS: [u8; 8] = [0; 8];
-
 /// Write a flatbuffer in its frame, and give it a multiple of eight bytes.
 pub fn put_framed(out: &mut impl Out, flatbuffer: &[u8]) {
-    let padded = flatbuffer.len().next_multiple_of(8);
-    out.put(&CONTINUED);
-    out.put(&(padded as i32).to_le_bytes());
-    out.put(flatbuffer);
-    out.put(&ZEROS[..padded - flatbuffer.len()]);
+    let [a, b, c, d] = (flatbuffer.len().next_multiple_of(8) as i32).to_le_bytes();
+    out.put(&[0xff, 0xff, 0xff, 0xff, a, b, c, d]);
+    out.put_padded(flatbuffer);
+}
+
+/// Room that a batch needs while it is written, kept from one to the next.
+#[derive(Default)]
+pub struct Room {
+    nodes: Vec<[i64; 2]>,
+    buffers: Vec<Part<'static>>,
+    places: Vec<[i64; 2]>,
+    made: Vec<u8>,
+    head: Vec<u8>,
+}
+
+impl Room {
+    /// Bytes that are kept.
+    pub fn capacity(&self) -> usize {
+        self.made.capacity()
+    }
 }
 
 /// Gathers the arrays and buffers of a batch. Buffers are borrowed until it is written; those that were made for it
-/// alone are kept in it.
-#[derive(Default)]
+/// alone are kept in its room.
 pub struct BatchWriter<'a> {
-    nodes: Vec<(i64, i64)>,
+    nodes: Vec<[i64; 2]>,
     buffers: Vec<Part<'a>>,
+    room: Room,
 }
 
 enum Part<'a> {
     Borrowed(&'a [u8]),
-    Owned(Vec<u8>),
+    Made(Range<usize>),
+    Compressed(Vec<u8>),
 }
 
 impl Part<'_> {
-    fn bytes(&self) -> &[u8] {
+    fn bytes<'b>(&'b self, made: &'b [u8]) -> &'b [u8] {
         match self {
             Part::Borrowed(bytes) => bytes,
-            Part::Owned(bytes) => bytes,
+            Part::Made(range) => &made[range.clone()],
+            Part::Compressed(bytes) => bytes,
         }
     }
 }
 
 impl<'a> BatchWriter<'a> {
-    /// Args: `columns` is about how many arrays there will be.
-    pub fn new(columns: usize) -> Self {
+    pub fn new(mut room: Room) -> Self {
         Self {
-            nodes: Vec::with_capacity(columns),
-            buffers: Vec::with_capacity(3 * columns),
+            nodes: std::mem::take(&mut room.nodes),
+            buffers: std::mem::take(&mut room.buffers),
+            room,
         }
     }
 
     pub fn node(&mut self, values: usize, nulls: usize) {
-        self.nodes.push((values as i64, nulls as i64));
+        self.nodes.push([values as i64, nulls as i64]);
     }
 
     pub fn buffer(&mut self, bytes: &'a [u8]) {
         self.buffers.push(Part::Borrowed(bytes));
     }
 
-    pub fn made(&mut self, bytes: Vec<u8>) {
-        self.buffers.push(Part::Owned(bytes));
+    /// A buffer that is made now. Args: `make` adds its bytes to those before it.
+    pub fn made(&mut self, make: impl FnOnce(&mut Vec<u8>)) {
+        let begin = self.room.made.len();
+        make(&mut self.room.made);
+        self.buffers.push(Part::Made(begin..self.room.made.len()));
     }
 
-    /// How many bytes the buffers have.
-    pub fn size(&self) -> usize {
-        self.buffers
-            .iter()
-            .map(|part| part.bytes().len().next_multiple_of(8))
-            .sum()
-    }
-
-    pub fn write_batch(self, out: &mut impl Out, rows: usize, codec: Option<Codec>) {
-        self.write(out, rows, codec, None);
+    pub fn write_batch(self, out: &mut impl Out, rows: usize, codec: Option<Codec>) -> Room {
+        self.write(out, rows, codec, None)
     }
 
     pub fn write_dictionary(
@@ -268,29 +286,30 @@ impl<'a> BatchWriter<'a> {
         codec: Option<Codec>,
         id: i64,
         delta: bool,
-    ) {
-        self.write(out, values, codec, Some((id, delta)));
+    ) -> Room {
+        self.write(out, values, codec, Some((id, delta)))
     }
 
     fn write(
-        mut self,
+        self,
         out: &mut impl Out,
         rows: usize,
         codec: Option<Codec>,
         dictionary: Option<(i64, bool)>,
-    ) {
+    ) -> Room {
+        let (mut nodes, mut buffers, mut room) = (self.nodes, self.buffers, self.room);
         if let Some(codec) = codec {
-            for part in &mut self.buffers {
-                *part = Part::Owned(codec::compressed(codec, part.bytes()));
+            for part in &mut buffers {
+                *part = Part::Compressed(codec::compressed(codec, part.bytes(&room.made)));
             }
         }
         let mut at = 0;
-        let mut places = Vec::with_capacity(self.buffers.len());
-        for part in &self.buffers {
-            places.push((at, part.bytes().len() as i64));
-            at += part.bytes().len().next_multiple_of(8) as i64;
+        for part in &buffers {
+            let length = part.bytes(&room.made).len();
+            room.places.push([at, length as i64]);
+            at += length.next_multiple_of(8) as i64;
         }
-        let mut head = Writer::with_room(128 + 16 * (self.nodes.len() + self.buffers.len()));
+        let mut head = Writer::within(std::mem::take(&mut room.head));
         let kind = if dictionary.is_some() { DICTIONARY } else { BATCH };
         let message = head.table([Slot::I16(V5), Slot::U8(kind), Slot::Offset, Slot::I64(at)]);
         let mut from = message[2];
@@ -305,16 +324,24 @@ impl<'a> BatchWriter<'a> {
             Slot::Default
         };
         let batch = head.table([Slot::I64(rows as i64), Slot::Offset, Slot::Offset, squeezed]);
-        head.pairs(batch[1], &self.nodes);
-        head.pairs(batch[2], &places);
+        head.pairs(batch[1], &nodes);
+        head.pairs(batch[2], &room.places);
         if let Some(codec) = codec {
             head.point(batch[3], head.next_table(2));
             head.table([Slot::U8(codec as u8), Slot::U8(0)]);
         }
         put_framed(out, &head.bytes);
-        for part in &self.buffers {
-            out.put(part.bytes());
-            out.put(&ZEROS[..part.bytes().len().next_multiple_of(8) - part.bytes().len()]);
+        for part in &buffers {
+            out.put_padded(part.bytes(&room.made));
         }
+        nodes.clear();
+        buffers.clear();
+        room.places.clear();
+        room.made.clear();
+        room.nodes = nodes;
+        // Without a part in it nothing is borrowed.
+        room.buffers = buffers.into_iter().map(|_| unreachable!()).collect();
+        room.head = head.bytes;
+        room
     }
 }

@@ -44,8 +44,7 @@ pub fn read<R: Rows>(input: &[u8], rows: &mut R) -> Result<(), R::Error> {
 
 fn read_stream<R: Rows>(messages: &mut Messages<'_>, schema: &Schema, rows: &mut R) -> Result<(), R::Error> {
     let mut sizes = HashMap::new();
-    let mut coded = HashMap::new();
-    gather(&schema.fields, &mut coded);
+    let mut coded = None;
     loop {
         let at = messages.at;
         match messages.message()? {
@@ -53,6 +52,7 @@ fn read_stream<R: Rows>(messages: &mut Messages<'_>, schema: &Schema, rows: &mut
             Message::Schema(_) => return Err(Damage::new(at, "a schema stands within a stream").into()),
             Message::Dictionary { id, delta, head } => {
                 let field = coded
+                    .get_or_insert_with(|| dictionaries(schema))
                     .get(&id)
                     .ok_or_else(|| Damage::new(at, "a dictionary belongs to no column"))?;
                 let columns = Columns::read(head, std::slice::from_ref(field), schema.big_endian, &sizes)?;
@@ -77,6 +77,12 @@ fn read_stream<R: Rows>(messages: &mut Messages<'_>, schema: &Schema, rows: &mut
 }
 
 /// The values of each dictionary, as fields.
+fn dictionaries(schema: &Schema) -> HashMap<i64, Field> {
+    let mut found = HashMap::new();
+    gather(&schema.fields, &mut found);
+    found
+}
+
 fn gather(fields: &[Field], found: &mut HashMap<i64, Field>) {
     for field in fields {
         if let Some(dictionary) = &field.dictionary {

@@ -25,6 +25,17 @@ pub enum Tier {
     Either,
 }
 
+impl Tier {
+    /// Whether code may take so many rows.
+    pub fn may_run(self, rows: usize) -> bool {
+        match self {
+            Tier::Program => false,
+            Tier::Machine => true,
+            Tier::Either => rows >= FEWEST,
+        }
+    }
+}
+
 struct Kept {
     used: u64,
     rows: usize,
@@ -108,9 +119,5 @@ impl Codes {
 /// Whether code may pay. Where most fields are left to `push`, it does not.
 fn wanted(key: &Key, rows: usize, tier: Tier) -> bool {
     let simple = key.fields.iter().filter(|field| **field != Field::Other).count();
-    match tier {
-        Tier::Program => false,
-        Tier::Machine => true,
-        Tier::Either => rows >= FEWEST && 2 * simple > key.fields.len(),
-    }
+    tier.may_run(rows) && (tier == Tier::Machine || 2 * simple > key.fields.len())
 }
