@@ -182,6 +182,8 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/nat
 # What the benchmarks run on the JVM.
 $(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(PLUGIN)/src/test/java/headrace/spark/rows/RowPeer.java $(VENV)/.synced-spark
 	@$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 test-compile
+	@$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 dependency:copy-dependencies \
+		-DincludeArtifactIds=fory-core -Dmdep.stripVersion=true -DoutputDirectory=$(CURDIR)/$(PLUGIN)/target
 	@jar --create --file $@ -C $(PLUGIN)/target/3.5/test-classes headrace
 
 wheels: $(WHEELS)/.ready ## the wheels of all that a service needs, in dist/wheels, for packaging/install.sh

@@ -25,7 +25,8 @@ from benchmarks.runner import Runner, Stage, Staged
 from benchmarks.spark import FACES, PYTHON
 from benchmarks.workload import Case, Goal, Workload
 
-_ROW, _HUNDRED, _OURS, _PLAIN = "pyrolite, a row", "pyrolite, 100 rows", "row codec", "row codec, plain"
+_ROW, _HUNDRED, _FORY = "pyrolite, a row", "pyrolite, 100 rows", "Fory, a row"
+_OURS, _PLAIN = "row codec", "row codec, plain"
 _PASSES = 10
 _SOCKET_BYTES = 64 << 10
 _LENGTH = struct.Struct(">i")
@@ -45,7 +46,8 @@ class Peer:
         import headrace_spark
         import pyspark
 
-        jars = (FACES, headrace_spark.jar(pyspark.__version__), Path(pyspark.__file__).parent / "jars" / "*")
+        spark = Path(pyspark.__file__).parent / "jars" / "*"
+        jars = (FACES, FACES.with_name("fory-core.jar"), headrace_spark.jar(pyspark.__version__), spark)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
             command = [
@@ -98,6 +100,7 @@ class Peer:
         self._out.flush()
 
     def close(self) -> None:
+        self.ask("end", 0)
         for opened in (self._out, self._in, self._socket):
             opened.close()
         self._process.wait(60)
@@ -130,10 +133,10 @@ def _read(pieces: Iterable[bytes], size: int) -> list[Any]:
 
 @dataclasses.dataclass(frozen=True)
 class OnJVM:
-    """Rows written as bytes in a JVM, or read from those that Python wrote.
+    """Rows written as bytes in a JVM, or read from those that Python wrote; with Fory, that the JVM wrote.
 
     Args:
-        size: rows of a pickle; or less than 0, of a stream.
+        size: rows of a pickle; 0, of Fory a row; or less than 0, of a stream.
     """
 
     source: Parts
@@ -145,20 +148,28 @@ class OnJVM:
     def opened(self) -> Iterator[Staged]:
         rows = self.source.rows()
         with contextlib.closing(Peer()) as peer:
-            assert peer.hold(_written(rows, self.size, self.dictionaries), self.size) == len(rows)
+            everything = -len(rows)
+            held = self.size or everything
+            assert peer.hold(_written(rows, held, self.dictionaries), held) == len(rows)
+            del rows
+            if self.size == 0:
+                peer.asked("write", self.size, 1)
+
+            def given() -> pa.Table:
+                return told(_read(peer.given("give", everything), everything))
+
+            def written() -> pa.Table:
+                if self.size != 0:
+                    return told(_read(peer.given("give pieces"), self.size))
+                assert peer.asked("keep", self.size, 1) == -everything
+                return given()
+
             if self.job == "write":
                 stage = Stage(
-                    lambda: peer.asked("write", self.size, _PASSES),
-                    lambda _: told(_read(peer.given("give pieces"), self.size)),
-                    lambda size: size,
+                    lambda: peer.asked("write", self.size, _PASSES), lambda _: written(), lambda size: size
                 )
             else:
-                everything = -len(rows)
-                stage = Stage(
-                    lambda: peer.asked("read", self.size, _PASSES),
-                    lambda _: told(_read(peer.given("give", everything), everything)),
-                )
-            del rows
+                stage = Stage(lambda: peer.asked("read", self.size, _PASSES), lambda _: given())
             yield Staged(lambda _: nullcontext(stage))
 
 
@@ -256,6 +267,7 @@ WORKLOADS = (
         {
             _ROW: lambda source: OnJVM(source, "write", 1),
             _HUNDRED: lambda source: OnJVM(source, "write", 100),
+            _FORY: lambda source: OnJVM(source, "write", 0),
             _OURS: lambda source: OnJVM(source, "write", -_ALL),
         },
         _faster(_OURS, row=7, hundred=12),
@@ -266,6 +278,7 @@ WORKLOADS = (
         {
             _ROW: lambda source: OnJVM(source, "read", 1),
             _HUNDRED: lambda source: OnJVM(source, "read", 100),
+            _FORY: lambda source: OnJVM(source, "read", 0),
             _OURS: lambda source: OnJVM(source, "read", -_ALL),
             _PLAIN: lambda source: OnJVM(source, "read", -_ALL, dictionaries=False),
         },

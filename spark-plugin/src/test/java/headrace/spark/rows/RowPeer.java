@@ -13,13 +13,15 @@ import java.util.Arrays;
 import java.util.List;
 import net.razorvine.pickle.Pickler;
 import net.razorvine.pickle.Unpickler;
+import org.apache.fory.Fory;
+import org.apache.fory.config.Language;
 
 /**
  * The JVM at the other end of a socket, for the benchmarks: it writes and reads rows, as streams or by pickle, as Spark has it.
  *
  * <p>Argument: the port of this machine at which whoever asks listens. They send commands, each with how many rows are in a piece,
- * and how often it is to be done. A piece is a pickle of a row where that is 1, of a list of rows where it is positive, and else
- * a stream of rows. Pieces have their length before them, and -1 after the last.
+ * and how often it is to be done. A piece is a pickle of a row where that is 1, of a list of rows where it is more, a row by Fory
+ * where it is 0, and else of a stream of so many rows. Pieces have their length before them, and -1 after the last.
  */
 public final class RowPeer {
   private static final int SOCKET_BYTES = 64 << 10;
@@ -29,6 +31,7 @@ public final class RowPeer {
   private final ByteArrayOutputStream stream = new ByteArrayOutputStream();
   private final Pickler pickler = new Pickler(true, false);
   private final Unpickler unpickler = new Unpickler();
+  private final Fory fory = Fory.builder().withLanguage(Language.JAVA).requireClassRegistration(true).build();
   private Object[][] rows;
   private List<byte[]> pieces;
 
@@ -72,11 +75,11 @@ public final class RowPeer {
       case "hold": // pieces, and the rows in them
         pieces = new ArrayList<>();
         take(pieces::add);
-        List<Object[]> found = new ArrayList<>();
-        for (byte[] piece : pieces) {
-          read(size, piece, found::add);
-        }
-        rows = found.toArray(new Object[0][]);
+        keep(size);
+        out.writeLong(rows.length);
+        return true;
+      case "keep": // the rows in the pieces that were written
+        keep(size);
         out.writeLong(rows.length);
         return true;
       case "write":
@@ -108,9 +111,19 @@ public final class RowPeer {
         }
         out.writeInt(-1);
         return true;
-      default:
+      case "end":
         return false;
+      default:
+        throw new IOException("nobody knows how to " + command);
     }
+  }
+
+  private void keep(int size) throws IOException {
+    List<Object[]> found = new ArrayList<>();
+    for (byte[] piece : pieces) {
+      read(size, piece, found::add);
+    }
+    rows = found.toArray(new Object[0][]);
   }
 
   private void take(Each<byte[]> each) throws IOException {
@@ -125,7 +138,9 @@ public final class RowPeer {
   }
 
   private void read(int size, byte[] piece, Each<Object[]> each) throws IOException {
-    if (size == 1) {
+    if (size == 0) {
+      each.accept((Object[]) fory.deserialize(piece));
+    } else if (size == 1) {
       each.accept((Object[]) unpickler.loads(piece));
     } else if (size > 0) {
       for (Object row : (List<?>) unpickler.loads(piece)) {
@@ -141,19 +156,19 @@ public final class RowPeer {
   }
 
   private void write(int size, Each<byte[]> each) throws IOException {
-    int step = Math.abs(size);
+    int step = Math.max(1, Math.abs(size));
     for (int from = 0; from < rows.length; from += step) {
       int to = Math.min(rows.length, from + step);
-      if (size == 1) {
+      if (size == 0) {
+        each.accept(fory.serialize(rows[from]));
+      } else if (size == 1) {
         each.accept(pickler.dumps(rows[from]));
       } else if (size > 0) {
         each.accept(pickler.dumps(Arrays.copyOfRange(rows, from, to)));
       } else {
         stream.reset();
         try (RowWriter<Object[]> writer = RowSink.to(stream).arrays()) {
-          for (int n = from; n < to; n++) {
-            writer.write(rows[n]);
-          }
+          writer.write(rows, from, to);
           writer.end();
         }
         each.accept(stream.toByteArray());
