@@ -329,18 +329,19 @@ class TestLimits:
 
 def test_who_takes_no_rows_gives_way(serve: Callable[..., Served]) -> None:
     served = serve(concurrency=1)
-    lazy = [iter(served.store.sql(WIDE).to_reader()) for _ in range(3)]
-    for batches in lazy:
-        next(batches)
-    assert count(served.connect()) == 5_000
-    ended = 0
-    for batches in lazy:
-        try:
-            for number, _ in enumerate(batches):
-                if number > 50:
-                    break
-        except hr.LimitExceeded:
-            ended += 1
+    with contextlib.ExitStack() as readers:
+        lazy = [readers.enter_context(served.store.sql(WIDE).to_reader()) for _ in range(3)]
+        for batches in lazy:
+            batches.read_next_batch()
+        assert count(served.connect()) == 5_000
+        ended = 0
+        for batches in lazy:
+            size = 0
+            try:
+                while size < 64 << 20:  # more than can be on its way
+                    size += batches.read_next_batch().nbytes
+            except hr.LimitExceeded:
+                ended += 1
     assert ended == 1
 
 

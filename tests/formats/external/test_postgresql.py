@@ -401,8 +401,8 @@ class TestGoneAway:
         finally:
             for pid in silent:
                 os.kill(pid, signal.SIGCONT)
-        waiting.join(10)
-        assert took < 10
+        waiting.join(60)
+        assert took < 30, "it waits for a server that says nothing"
         assert [type(error) for error in ended] == [hr.Cancelled]
 
     def test_memory_is_bounded(self, rows) -> None:
