@@ -50,7 +50,9 @@ def check(interpreter: str, wheel: Path, ten_lines: str) -> None:
         theirs = ("--no-emit-project", "--no-emit-package", "headrace-native")
         run(*uv, "export", "--frozen", "--no-hashes", *theirs, "--all-extras", "-o", locked)
         run(*uv, "venv", "--no-project", "--python", interpreter, environment)
-        install = ("pip", "install", "--python", python, "--no-build", "--constraints", locked)
+        # Of a version that is built once more uv would take what it keeps of the one before.
+        built = ("--refresh-package", "headrace", "--refresh-package", "headrace-native")
+        install = ("pip", "install", "--python", python, "--no-build", *built, "--constraints", locked)
         ours = f"headrace[pandas,hdfs] @ {wheel.as_uri()}"
         run(*uv, *install, "--find-links", wheel.parent, ours, "hypothesis", "pytest", "pytest-xdist")
         # Isolated from PYTHONPATH and from this checkout: only what the wheel brought can be imported.
