@@ -1,16 +1,9 @@
 """A data frame of Spark is inserted like any other: its workers make Arrow of the rows, and nothing is collected."""
 
-from pyspark.sql import SparkSession
-
 import headrace as hr
+import headrace.spark
 
-spark = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.driver.host", "127.0.0.1")
-    .config("spark.ui.enabled", "false")
-    .getOrCreate()
-)
+spark = headrace.spark.session(master="local[2]", config={"spark.ui.enabled": "false"})
 orders = spark.range(10_000).selectExpr(
     "id AS order_id", "timestamp_seconds(1700000000 + 60 * id) AS ordered_at", "id % 7 AS items"
 )

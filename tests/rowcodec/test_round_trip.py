@@ -19,6 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 from headrace import rowcodec
+from headrace.errors import InvalidArgument
 from rowcodec.samples import (
     Color,
     Frozen,
@@ -273,3 +274,9 @@ def test_rows_of_columns(data: st.DataObject) -> None:
     for odd in data.draw(st.lists(nested, max_size=2)):
         rows.insert(data.draw(st.integers(0, len(rows))), odd)
     check(rows, ["dictionaries", "machine", "encoder"])
+
+
+def test_what_is_no_record_batch_is_refused() -> None:
+    table = pa.Table.from_batches(rowcodec.to_batches([(1, "a")]))
+    with pytest.raises(InvalidArgument, match="a Table is no record batch"):
+        rowcodec.from_batch(table)  # type: ignore[arg-type]

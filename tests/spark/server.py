@@ -3,7 +3,7 @@
 A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is
 given, the rows of the last one are written as a Parquet file there, unless they take longer than `cancel_after` seconds;
 where `insert` is given, into a feature group of Headrace; where `write` is, by that format of Spark; where `scan` is, its
-plan is told, and what the one scan in it counted. The answer has the `result`, and the `error` if there was one. Ends when
+plan is told, and what the one scan in it counted; where `stream` is, the files of a source go through a stream. The answer has the `result`, and the `error` if there was one. Ends when
 the input ends.
 """
 
@@ -49,6 +49,7 @@ def done(
     insert: dict[str, Any] | None = None,
     write: dict[str, Any] | None = None,
     scan: bool = False,
+    stream: dict[str, Any] | None = None,
     cancel_after: float | None = None,
 ) -> Any:
     for name, view in (views or {}).items():
@@ -72,6 +73,8 @@ def done(
         writer.saveAsTable(write["table"]) if write["table"] else writer.save()
     if scan:
         return scanned(session, last)
+    if stream:
+        streamed(session, **stream)
     return inserted(session, last, **insert) if insert else None
 
 
@@ -89,6 +92,18 @@ def scanned(session: SparkSession, query: str) -> dict[str, Any]:
             counts[metric._1()] = metric._2().value()
         told = None if told.children().isEmpty() else told.children().head()
     return {"plan": plan.toString(), "rows": rows, "files": frame.inputFiles(), "counts": counts}
+
+
+def streamed(session: SparkSession, source: dict[str, Any], into: str) -> None:
+    """Writes the files that are there into a folder, as a stream."""
+    reader = session.readStream.format(source["format"]).options(**source["options"]).schema(source["schema"])
+    rows = reader.load(*source["paths"]).writeStream.format("parquet")
+    writing = (
+        rows.option("checkpointLocation", f"{into}/checkpoint")
+        .trigger(availableNow=True)
+        .start(f"{into}/rows")
+    )
+    writing.awaitTermination()
 
 
 def inserted(session: SparkSession, query: str, target: str, project: str, group: str, mode: str) -> int:

@@ -87,6 +87,14 @@ class Spark:
         """
         self._ask([query], write={**into, "table": table})
 
+    def stream(self, source: dict[str, Any], into: Path) -> pa.Table:
+        """The rows of `files`, whose schema is told, once they went through a stream that writes below `into`.
+
+        Raises SparkError.
+        """
+        self._ask([], stream={"source": source, "into": str(into)})
+        return self.read(f"SELECT * FROM parquet.`{into}/rows`")
+
     def insert(self, query: str, target: object, project: str, group: str, mode: str = "upsert") -> int:
         """Insert the rows of a query into a feature group: how many were new. Raises SparkError."""
         told = {"target": str(target), "project": project, "group": group, "mode": mode}

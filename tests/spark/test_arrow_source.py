@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -217,6 +218,21 @@ def test_a_wider_schema_may_be_asked_for(spark: Spark, tmp_path: Path) -> None:
     path = write(tmp_path / "t.parquet", pa.table({"ID": pa.array([1, None], pa.int32()), "x": ["a", "b"]}))
     found = spark.read("SELECT * FROM t", views={"t": files(path, schema="id BIGINT, more STRING")})
     assert found.to_pylist() == [{"id": 1, "more": None}, {"id": None, "more": None}]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_that_come_as_a_stream(spark: Spark, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(3):
+        rows = pa.table({"id": range(10 * number, 10 * number + 10)})
+        if kind == "csv":
+            pa.csv.write_csv(rows, folder / f"{number}.csv")
+        else:
+            pq.write_table(rows, folder / f"{number}.parquet")
+    told = {"header": "true"} if kind == "csv" else {}
+    source = files(folder, schema="id BIGINT", maxFilesPerTrigger=1, **told)
+    assert sorted(spark.stream(source, tmp_path / "out")["id"].to_pylist()) == list(range(30))
 
 
 class TestRefused:

@@ -96,8 +96,9 @@ def test_a_name_that_is_not_there(spark: Spark, url: str, told: dict[str, str], 
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ({"group": "a", "view": "b"}, "and not both"),
-        ({}, "and not both"),
+        ({"group": "a", "view": "b"}, "were both given"),
+        ({}, "give the option 'group'"),
+        ({"path": "weather"}, "name a feature group by"),
         ({"group": "a", "pem_dir": "/x"}, "no option is named 'pem_dir'"),
         ({"group": "a", "timeout": "soon"}, "the option 'timeout' is a number"),
         ({"group": "a", "tls_cert": "x"}, "go together"),

@@ -106,7 +106,7 @@ pub fn kinds(part: &Untyped) -> Result<Value> {
     unbroken(&part.file.path, || match &part.format {
         Format::Csv(csv) => Ok(json!(csv::kinds(&part.file, part.start, part.length, csv)?)),
         _ => Err(Error::Unsupported(format!(
-            "{} says of what types it is",
+            "{} is no CSV, and says of what types it is itself: inferSchema is for folders of CSV alone",
             part.file.path
         ))),
     })

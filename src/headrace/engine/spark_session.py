@@ -62,7 +62,9 @@ class SparkEngine:
         try:
             from pyspark.sql import SparkSession
         except ImportError:
-            raise MissingDependency("spark= needs PySpark", hint='pip install "pyspark==3.5.*"') from None
+            raise MissingDependency(
+                "spark= needs PySpark", hint='pip install "pyspark==3.5.*", or 4.1.*, as the cluster has'
+            ) from None
         if isinstance(given, str):
             if not given.startswith("sc://"):
                 raise InvalidArgument(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.errors import BadData
+from headrace.errors import BadData, InvalidArgument
 from headrace.rowcodec.codec import dumps
 from headrace.rowcodec.native import errors, headrace_native
 
@@ -29,8 +29,13 @@ def from_batch(batch: pa.RecordBatch, *, allow_pickle: bool = False) -> list[Any
     """The rows of a record batch, read where its buffers are. Those of a schema that tells nothing of rows are dicts.
 
     Raises:
-        BadData: the batch breaks its own schema. Unsupported: as of `loads`.
+        InvalidArgument: it is no record batch. BadData: it breaks its own schema. Unsupported: as of `loads`.
     """
+    if not isinstance(batch, pa.RecordBatch):
+        raise InvalidArgument(
+            f"a {type(batch).__name__} is no record batch of pyarrow",
+            hint="take one at a time: table.to_batches()",
+        )
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:

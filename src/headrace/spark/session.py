@@ -49,7 +49,8 @@ def session(
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingDependency(
-            "sessions of Spark need PySpark", hint='pip install "pyspark==3.5.*"'
+            "sessions of Spark need PySpark",
+            hint='pip install "pyspark==3.5.*", or 4.1.*, as the cluster has',
         ) from None
     jar = _jar(pyspark.__version__)
     running = SparkSession.getActiveSession()

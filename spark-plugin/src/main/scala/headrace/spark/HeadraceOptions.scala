@@ -23,6 +23,9 @@ object HeadraceOptions {
 
   def apply(options: CaseInsensitiveStringMap): HeadraceOptions = {
     val unknown = options.keySet.asScala.filterNot(Known.contains)
+    check(
+      !unknown.contains("path"),
+      "the source 'headrace' has no path: name a feature group by .option(\"group\", …), or a view by .option(\"view\", …)")
     check(unknown.isEmpty, s"no option is named ${unknown.mkString("'", "', '", "'")}: there are ${Known.mkString(", ")}")
     val told = options.asScala
     HeadraceOptions(service(told.toMap), source(told.toMap))
@@ -33,7 +36,9 @@ object HeadraceOptions {
     case (None, Some(view)) =>
       check(!told.contains("snapshot"), "the option 'snapshot' is one of a group's table, and a view has several")
       View(view)
-    case _ => throw new IllegalArgumentException("give the option 'group' or the option 'view', and not both")
+    case (Some(_), _) => throw new IllegalArgumentException("the options 'group' and 'view' were both given: one says what is read")
+    case _ => throw new IllegalArgumentException(
+      "what is read is not said: give the option 'group', as weather@v1 or weather, or the option 'view'")
   }
 
   private def service(told: Map[String, String]) = {
@@ -55,7 +60,7 @@ object HeadraceOptions {
     def file(option: String, name: String) = told.get(option).orElse(pems.map(_.resolve(name).toString))
     new HeadraceService(
       target, told.getOrElse("project", "default"), file("tls_ca", "ca_chain.pem"),
-      file("tls_cert", "client_cert.pem"), file("tls_key", "client_key.pem"), told.get("token"), timeout)
+      file("tls_cert", "client_cert.pem"), file("tls_key", "client_key.pem"), told.get("token").map(_.trim), timeout)
   }
 
   private def number[T](name: String, text: String)(parse: String => T): T =

@@ -33,9 +33,9 @@ private[spark] object OptionNames {
         s"the source 'arrow' has no option '$name', nor have Spark's file sources: is '$nearest' meant?")
     }
 
-  /** Hadoop's have dots. */
+  /** Hadoop's have dots; those that Spark sets for itself, as for a stream of files, begin with underscores. */
   private def isKnown(name: String) =
-    name.contains('.') || known.contains(folded(name)) || Sources.exists(_.isValidOption(name))
+    name.contains('.') || name.startsWith("__") || known.contains(folded(name)) || Sources.exists(_.isValidOption(name))
 
   private def folded(name: String) = name.toLowerCase(Locale.ROOT)
 

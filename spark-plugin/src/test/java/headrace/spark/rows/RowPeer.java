@@ -168,7 +168,9 @@ public final class RowPeer {
       } else {
         stream.reset();
         try (RowWriter<Object[]> writer = RowSink.to(stream).arrays()) {
-          writer.write(rows, from, to);
+          for (int n = from; n < to; n++) {
+            writer.write(rows[n]);
+          }
           writer.end();
         }
         each.accept(stream.toByteArray());
