@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -67,7 +69,7 @@ def test_a_column_that_is_asked_for_twice_is_kept_once(results: Results, folder:
 
 
 def test_what_saves_least_for_its_bytes_makes_room(results: Results) -> None:
-    for number in range(20):
+    for number in range(100):
         keep(results, f"a{number}", seconds=100 if number == 3 else 1)
         results.find(asked("a3"))
     held = results.statistics()
@@ -282,6 +284,18 @@ def test_what_may_be_computed_ahead_is_bounded(results: Results) -> None:
     for number in range(4):
         keep(results, f"waiting{number}", ahead=True)
     assert not room(), "a quarter of the bytes wait to be asked for"
+
+
+def test_many_may_open_and_close_a_new_folder_at_once(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+
+    def open_and_close(folder: Path) -> None:
+        together.wait()
+        Results(folder, BUDGET).close()
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(100):
+            list(pool.map(open_and_close, [tmp_path / f"{number}"] * 8))
 
 
 WRITES = """

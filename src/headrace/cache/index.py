@@ -56,7 +56,7 @@ _FLOOR = "floor"
 
 
 class Index:
-    """A database of SQLite. Every method may raise sqlite3.Error.
+    """A database of SQLite. Every method may raise sqlite3.Error. Two may not be opened or closed at once.
 
     What a result is worth is the seconds that it saves per byte, times how often it was asked for, above the floor at
     that time (GreedyDual-Size-Frequency, Cherkasova 1998): so it does not hang on any clock, and what nobody asks for
@@ -72,7 +72,8 @@ class Index:
         (form,) = self._database.execute("PRAGMA user_version").fetchone()
         if form not in (0, _FORM):
             raise sqlite3.DatabaseError(f"it has the form {form} of another version of Headrace")
-        self._database.executescript(_TABLES)
+        if form == 0:
+            self._database.executescript(_TABLES)
 
     def of_key(self, key: str) -> Entry | None:
         return self._one("key", key)
