@@ -3,8 +3,8 @@
 A line asks for `statements`, which may name `views`: files that Spark reads by a format and options. Where `into` is
 given, the rows of the last one are written as a Parquet file there, unless they take longer than `cancel_after` seconds;
 where `insert` is given, into a feature group of Headrace; where `write` is, by that format of Spark; where `scan` is, its
-plan is told, and what the one scan in it counted; where `stream` is, the files of a source go through a stream. The answer has the `result`, and the `error` if there was one. Ends when
-the input ends.
+plan is told, and what the one scan in it counted; where `stream` is, the files of a source go through a stream. The
+answer has the `result`, and the `error` if there was one. Ends when the input ends.
 """
 
 from __future__ import annotations

@@ -95,6 +95,9 @@ def test_a_token_is_taken_and_never_shown(
     token = owner.tokens.create("anna", expires="1d").text
     found = source(guarded[1], group="secrets", tls_ca=pems / "ca_chain.pem", token=token)
     assert number_of(spark, found, "max(id)") == 2
+    # As it stands in the file that was made of it.
+    line = source(guarded[1], group="secrets", tls_ca=pems / "ca_chain.pem", token=f"{token}\n")
+    assert number_of(spark, line, "max(id)") == 2
     secret = token.rsplit("_", 1)[1]
     assert secret not in plan(spark, "SELECT * FROM t WHERE id > 1", found)
     bad = source(guarded[1], group="secrets", tls_ca=pems / "ca_chain.pem", token=f"{token}x")

@@ -230,7 +230,6 @@ impl Room {
 /// Gathers the arrays and buffers of a batch. Buffers are borrowed until it is written; those that were made for it
 /// alone are kept in its room.
 pub struct BatchWriter<'a> {
-    nodes: Vec<[i64; 2]>,
     buffers: Vec<Part<'a>>,
     room: Room,
 }
@@ -253,15 +252,12 @@ impl Part<'_> {
 
 impl<'a> BatchWriter<'a> {
     pub fn new(mut room: Room) -> Self {
-        Self {
-            nodes: std::mem::take(&mut room.nodes),
-            buffers: std::mem::take(&mut room.buffers),
-            room,
-        }
+        let buffers = std::mem::take(&mut room.buffers);
+        Self { buffers, room }
     }
 
     pub fn node(&mut self, values: usize, nulls: usize) {
-        self.nodes.push([values as i64, nulls as i64]);
+        self.room.nodes.push([values as i64, nulls as i64]);
     }
 
     pub fn buffer(&mut self, bytes: &'a [u8]) {
@@ -297,7 +293,7 @@ impl<'a> BatchWriter<'a> {
         codec: Option<Codec>,
         dictionary: Option<(i64, bool)>,
     ) -> Room {
-        let (mut nodes, mut buffers, mut room) = (self.nodes, self.buffers, self.room);
+        let (mut buffers, mut room) = (self.buffers, self.room);
         if let Some(codec) = codec {
             for part in &mut buffers {
                 *part = Part::Compressed(codec::compressed(codec, part.bytes(&room.made)));
@@ -324,7 +320,7 @@ impl<'a> BatchWriter<'a> {
             Slot::Default
         };
         let batch = head.table([Slot::I64(rows as i64), Slot::Offset, Slot::Offset, squeezed]);
-        head.pairs(batch[1], &nodes);
+        head.pairs(batch[1], &room.nodes);
         head.pairs(batch[2], &room.places);
         if let Some(codec) = codec {
             head.point(batch[3], head.next_table(2));
@@ -334,11 +330,10 @@ impl<'a> BatchWriter<'a> {
         for part in &buffers {
             out.put_padded(part.bytes(&room.made));
         }
-        nodes.clear();
         buffers.clear();
+        room.nodes.clear();
         room.places.clear();
         room.made.clear();
-        room.nodes = nodes;
         // Without a part in it nothing is borrowed.
         room.buffers = buffers.into_iter().map(|_| unreachable!()).collect();
         room.head = head.bytes;
