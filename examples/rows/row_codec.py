@@ -27,11 +27,9 @@ data = rowcodec.dumps(flights)
 assert rowcodec.loads(data) == flights
 print(f"{len(flights)} rows are {len(data)} bytes, and {len(pickle.dumps(flights))} pickled")
 
-# The same bytes are Arrow: one stream after the other, since one has one schema.
-source = pa.BufferReader(data)
-while source.tell() < source.size():
-    table = pa.ipc.open_stream(source).read_all()
-    print(table.num_rows, "rows of", table.schema.names)
+# The same bytes are Arrow.
+table = pa.ipc.open_stream(data).read_all()
+print(table.num_rows, "rows of", table.schema.names)
 
 # Rows that come one by one; those that do not fit keep their place.
 with open("rows.arrows", "wb") as file, rowcodec.Encoder(file) as encoder:

@@ -10,9 +10,11 @@ jvm/<name>.arrows       written on the JVM: spark-plugin/src/test/java/headrace/
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import big_endian
 import pyarrow as pa
@@ -33,7 +35,8 @@ def main() -> None:
         (HERE / folder).mkdir(exist_ok=True)
     for name, rows in ROWS.items():
         (HERE / f"{name}.json").write_text(write_rows(rows))
-        (HERE / f"{name}.arrows").write_bytes(rowcodec.dumps(rows, allow_pickle=False))
+        data = one_by_one(rows) if name == "segments" else rowcodec.dumps(rows, allow_pickle=False)
+        (HERE / f"{name}.arrows").write_bytes(data)
     for codec in COMPRESSED:
         data = rowcodec.dumps(ROWS["dictionary"], compression=codec)
         (HERE / f"dictionary.{codec}.arrows").write_bytes(data)
@@ -46,6 +49,15 @@ def main() -> None:
         (HERE / "malformed" / f"{name}.arrows").write_bytes(data)
     (HERE / "malformed.json").write_text(json.dumps(kinds, indent=1) + "\n")
     row()
+
+
+def one_by_one(rows: list[Any]) -> bytes:
+    """As who does not know the rows that follow has to write them."""
+    with io.BytesIO() as file, rowcodec.Encoder(file, allow_pickle=False) as encoder:
+        for row in rows:
+            encoder.append(row)
+        encoder.close()
+        return file.getvalue()
 
 
 def row() -> None:

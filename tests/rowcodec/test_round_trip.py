@@ -9,11 +9,13 @@ import pickle
 import uuid
 import zoneinfo
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import headrace_native
 import hypothesis
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
@@ -274,6 +276,30 @@ def test_rows_of_columns(data: st.DataObject) -> None:
     for odd in data.draw(st.lists(nested, max_size=2)):
         rows.insert(data.draw(st.integers(0, len(rows))), odd)
     check(rows, ["dictionaries", "machine", "encoder"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["text", b"bytes", bytearray(b"b"), {"a": 1}, pa.table({"a": [1]}), pa.record_batch({"a": [1]}), pd.DataFrame({"a": [1]})],
+    ids=lambda given: type(given).__name__,
+)  # fmt: skip
+def test_what_is_not_rows_is_refused(given: Any) -> None:
+    """To iterate over these would give letters, or names of columns."""
+    with pytest.raises(InvalidArgument, match=f"a {type(given).__name__} is not rows"):
+        rowcodec.dumps(given)
+
+
+def test_options_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match='compression is "gzip"'):
+        rowcodec.dumps([], compression="gzip")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match='compression is "gzip"'):
+        rowcodec.Encoder(io.BytesIO(), compression="gzip")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="cannot write to a str"):
+        rowcodec.Encoder(str(tmp_path))  # type: ignore[arg-type]
+    encoder = rowcodec.Encoder(io.BytesIO())
+    encoder.close()
+    with pytest.raises(InvalidArgument, match="the encoder is closed"):
+        encoder.append((1,))
 
 
 def test_what_is_no_record_batch_is_refused() -> None:

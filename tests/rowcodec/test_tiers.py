@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pytest
 
 from headrace import rowcodec
-from headrace.errors import Unsupported
+from headrace.errors import InvalidArgument, Unsupported
 from rowcodec.samples import Point, Text, Whole, same
 
 pytestmark = pytest.mark.slow
@@ -287,7 +287,7 @@ def test_code_is_freed() -> None:
 
 
 def test_tier_that_is_none() -> None:
-    with pytest.raises(ValueError, match='tier is "fast"'):
+    with pytest.raises(InvalidArgument, match='tier is "fast"'):
         rowcodec.dumps([], tier="fast")  # type: ignore[arg-type]
 
 

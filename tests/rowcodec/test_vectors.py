@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import sys
 from pathlib import Path
@@ -47,8 +48,17 @@ def values(name: str) -> list[Any]:
 def test_vector(name: str) -> None:
     rows, data = values(name), (VECTORS / f"{name}.arrows").read_bytes()
     assert same(rowcodec.loads(data), rows)
-    assert rowcodec.dumps(rows, allow_pickle=False, tier="program") == data
-    assert rowcodec.dumps(rows, allow_pickle=False, tier="machine") == data
+    if name != "segments":
+        assert rowcodec.dumps(rows, allow_pickle=False, tier="program") == data
+        assert rowcodec.dumps(rows, allow_pickle=False, tier="machine") == data
+
+
+def test_rows_that_come_one_by_one_are_segments_where_they_need_another_schema() -> None:
+    file = io.BytesIO()
+    with rowcodec.Encoder(file, allow_pickle=False) as encoder:
+        for row in values("segments"):
+            encoder.append(row)
+    assert file.getvalue() == (VECTORS / "segments.arrows").read_bytes()
 
 
 def test_written_by_the_jvm() -> None:

@@ -19,9 +19,11 @@ def dumps(
     dictionaries: bool = True,
     tier: Tier | None = None,
 ) -> bytes:
-    """The rows as a stream of Arrow.
+    """The rows as a stream of Arrow; as several, one after the other, where rows of different shapes take turns.
 
     Args:
+        rows: tuples, lists, dicts, records or values, one by one. Those of a list or tuple are looked at more than
+            once; others are held while they are written.
         allow_pickle: carry values by pickle that nothing else can carry; else they are refused.
         compression: of the columns.
         dictionaries: tell each repeated text of a column once, where that pays.
@@ -30,6 +32,7 @@ def dumps(
             same.
 
     Raises:
+        InvalidArgument: these are no rows, such as a table or a text; or an option is not known.
         Unsupported: a value needs pickle, and it is not allowed.
         LimitExceeded: one value has more than 2 GiB.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Protocol
 
+from headrace.errors import InvalidArgument
 from headrace.rowcodec.native import Compression, errors, headrace_native
 
 
@@ -15,11 +16,15 @@ class Sink(Protocol):
 class Encoder:
     """Writes rows to a sink, a batch at a time, in the order in which they come.
 
-    A row is taken as it is when it is appended. Use it as a context, or close it: that ends the stream.
+    A row is taken as it is when it is appended; where one needs another schema than those before, another stream of
+    Arrow follows. Use it as a context, or close it: that ends the stream.
 
     Args:
         sink: a file or the like, open for writing; it stays open.
         allow_pickle, compression, dictionaries: as of `dumps`.
+
+    Raises:
+        InvalidArgument: the sink has no method `write`, or the compression is not known.
     """
 
     def __init__(
@@ -30,10 +35,17 @@ class Encoder:
         compression: Compression | None = None,
         dictionaries: bool = True,
     ) -> None:
-        self._native = headrace_native.RowEncoder(sink.write, allow_pickle, compression, dictionaries)
+        if not callable(getattr(sink, "write", None)):
+            raise InvalidArgument(
+                f"an encoder cannot write to a {type(sink).__name__}",
+                hint='give a file that is open for writing: open(path, "wb")',
+            )
+        with errors():
+            self._native = headrace_native.RowEncoder(sink.write, allow_pickle, compression, dictionaries)
 
     def append(self, row: Any) -> None:
-        """Raises Unsupported, LimitExceeded, and the row is left out; or what the sink raises."""
+        """Raises Unsupported, LimitExceeded, and the row is left out; InvalidArgument: it is closed; or what the sink
+        raises."""
         try:
             self._native.append(row)
         except headrace_native.RowError:

@@ -6,7 +6,14 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from headrace.errors import BadData, HeadraceError, LimitExceeded, MissingDependency, Unsupported
+from headrace.errors import (
+    BadData,
+    HeadraceError,
+    InvalidArgument,
+    LimitExceeded,
+    MissingDependency,
+    Unsupported,
+)
 
 if TYPE_CHECKING:
     from headrace_native import RowError
@@ -38,6 +45,8 @@ def errors() -> Iterator[None]:
 def raised(error: RowError) -> HeadraceError:
     details = {} if error.offset is None else {"offset": error.offset}
     match error.kind:
+        case "argument":
+            return InvalidArgument(str(error))
         case "refused":
             return Unsupported(str(error), hint=_TRUST, details=details)
         case "unsupported":

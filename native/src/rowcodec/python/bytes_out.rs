@@ -42,6 +42,11 @@ impl BytesOut {
         self.len
     }
 
+    /// Forget the bytes, and keep the room.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Have room for so many bytes in all.
     pub fn reserve(&mut self, room: usize) {
         if room > self.room && !self.object.is_null() {

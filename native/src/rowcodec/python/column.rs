@@ -253,6 +253,23 @@ impl Column {
         self.kids.iter_mut().for_each(Column::begin_stream);
     }
 
+    /// Forget the values, and the dictionaries; their types and widths stay.
+    pub fn restart(&mut self) {
+        if let Op::Coded(coded) = &mut self.op {
+            coded.reset();
+        }
+        self.kids.iter_mut().for_each(Column::restart);
+    }
+
+    /// Have integers be as wide as those of another column.
+    pub fn expect(&mut self, other: &Column) {
+        if let (Op::Int, Op::Int) = (&self.op, &other.op) {
+            self.width = self.width.max(int_width(other.bits));
+        }
+        let pairs = self.kids.iter_mut().zip(&other.kids);
+        pairs.for_each(|(kid, other)| kid.expect(other));
+    }
+
     /// As it was when it was new, with the room that it had.
     pub fn reset(&mut self, coding: bool) {
         self.clear();

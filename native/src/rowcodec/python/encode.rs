@@ -6,19 +6,18 @@ use pyo3::ffi::{self, PyObject};
 
 use super::column::{Column, Op, Record};
 use super::error;
-use super::fields::{CLASS, PY, fields};
+use super::fields::schema;
 use super::known::Raised;
 use super::layout::Access;
 use super::machine::{Code, Key};
 use super::push::{Context, Fits, MOST_CONTAINERS, push};
 use super::push_container::push_record;
-use super::record::Kind;
 use super::shape::Shape;
 use super::source::Source;
 use super::write_variant;
+use crate::rowcodec::wire::BatchWriter;
 use crate::rowcodec::wire::codec::Codec;
 use crate::rowcodec::wire::message::{END, Out, Room, put_framed};
-use crate::rowcodec::wire::{BatchWriter, Field, Schema, Type};
 
 /// Rows of a batch.
 pub const BATCH: usize = 16_384;
@@ -31,8 +30,6 @@ const FETCH: usize = 12;
 pub const TOLERATED: usize = 16;
 /// What an encoder that is kept for the next rows may hold.
 const KEPT_BYTES: usize = 16 << 20;
-
-pub const VERSION: (&str, &str) = ("headrace.rows", "1");
 
 /// Columns for rows of one shape, and the stream that they are written to.
 pub struct Encoder {
@@ -88,6 +85,31 @@ impl Encoder {
         self.rest.reset(false);
         (self.rest_rows, self.rows, self.open, self.rest_in_stream) = (0, 0, false, false);
         Some(self)
+    }
+
+    /// Have integers be as wide as those that another one of this shape has taken.
+    pub fn expect(&mut self, other: &Encoder) {
+        let pairs = self.columns.iter_mut().zip(&other.columns);
+        pairs.for_each(|(column, other)| column.expect(other));
+    }
+
+    /// Whether the rows that were taken can follow in the stream that was begun.
+    pub fn fits_stream(&mut self) -> bool {
+        !self.open || self.settle() == self.signature
+    }
+
+    /// Begin again, with what was learnt of the columns.
+    pub fn restart(&mut self) {
+        self.columns.iter_mut().for_each(Column::restart);
+        self.forget();
+        self.open = false;
+    }
+
+    /// Go on with the rows that follow.
+    pub fn forget(&mut self) {
+        self.columns.iter_mut().for_each(Column::clear);
+        self.rest.clear();
+        (self.rows, self.rest_rows) = (0, 0);
     }
 
     /// Have this encoder's rows written to the stream that another has begun.
@@ -289,12 +311,11 @@ impl Encoder {
             self.rest.arrays(&mut batch);
         }
         self.room = batch.write_batch(out, self.rows, codec);
-        self.columns.iter_mut().for_each(Column::clear);
-        self.rest.clear();
-        (self.rows, self.rest_rows) = (0, 0);
+        self.forget();
     }
 
-    fn settle(&mut self) -> Vec<u8> {
+    /// Find what the stream of the rows so far needs; gives what its schema depends on.
+    pub fn settle(&mut self) -> Vec<u8> {
         let mut signature = Vec::with_capacity(self.columns.len() + 1);
         self.columns
             .iter_mut()
@@ -314,7 +335,8 @@ impl Encoder {
             });
         }
         if self.retyped || self.schema.0 != signature {
-            self.schema = (signature.clone(), self.schema().write());
+            let schema = schema(self.top.as_ref(), &self.columns, self.rest_in_stream);
+            self.schema = (signature.clone(), schema.write());
         }
         put_framed(out, &self.schema.1);
         self.signature = signature;
@@ -330,40 +352,5 @@ impl Encoder {
         }
         out.put(&END);
         self.open = false;
-    }
-
-    fn schema(&self) -> Schema {
-        let mut ids = 0;
-        let mut told = vec![VERSION];
-        let fields = match &self.top {
-            Some(record) => {
-                if record.kind != Kind::Dict {
-                    told.push((PY, record.kind.word()));
-                }
-                if let (Some(class), true) = (&record.class, record.kind != Kind::Row) {
-                    told.push((CLASS, &class.path));
-                }
-                fields(record, &self.columns, &mut ids)
-            }
-            None => {
-                told.push((PY, "value"));
-                vec![self.columns[0].field("value", &mut ids)]
-            }
-        };
-        let mut schema = Schema {
-            big_endian: false,
-            fields,
-            metadata: Vec::new(),
-        };
-        if self.rest_in_stream {
-            let mut rest = Field::new("headrace.rest", Type::Binary);
-            rest.metadata.push((PY.into(), "rest".into()));
-            schema.fields.push(rest);
-        }
-        schema.metadata = told
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect();
-        schema
     }
 }

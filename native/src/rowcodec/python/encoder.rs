@@ -1,11 +1,11 @@
 //! Rows one by one, written to a sink a batch at a time.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::encode::{BATCH, Encoder, TOLERATED};
+use super::error;
 use super::known::{Raised, known};
 use super::layout::{Access, Api, Direct};
 use super::machine::Tier;
@@ -56,7 +56,7 @@ impl RowEncoder {
     fn append(&mut self, row: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = row.py();
         if self.closed {
-            return Err(PyValueError::new_err("the encoder is closed"));
+            return Err(error::argument("the encoder is closed".into()));
         }
         let done = match self.options.direct {
             true => unsafe { self.push::<Direct>(row) },

@@ -30,6 +30,11 @@ pub fn refused(what: String) -> PyErr {
     Python::attach(|py| new(py, what, "refused", None))
 }
 
+/// What was given is not what can be taken.
+pub fn argument(what: String) -> PyErr {
+    Python::attach(|py| new(py, what, "argument", None))
+}
+
 pub fn too_large(what: String) -> PyErr {
     Python::attach(|py| new(py, what, "limit", None))
 }

@@ -5,8 +5,9 @@ use super::numpy;
 use super::record::Kind;
 use super::shape::Sequence;
 use super::time::ZoneShape;
-use crate::rowcodec::wire::{Dictionary, Field, Type, Unit};
+use crate::rowcodec::wire::{Dictionary, Field, Schema, Type, Unit};
 
+pub const VERSION: (&str, &str) = ("headrace.rows", "1");
 /// What is told of a field beside its type.
 pub const PY: &str = "headrace.py";
 pub const CLASS: &str = "headrace.class";
@@ -108,8 +109,43 @@ impl Column {
     }
 }
 
+/// The schema of rows. Args: `top` is None where a row stands in the only column; `rest` is whether a column of rows
+/// that do not fit follows.
+pub fn schema(top: Option<&Record>, columns: &[Column], rest: bool) -> Schema {
+    let mut ids = 0;
+    let mut told = vec![VERSION];
+    let mut all = match top {
+        Some(record) => {
+            if record.kind != Kind::Dict {
+                told.push((PY, record.kind.word()));
+            }
+            if let (Some(class), true) = (&record.class, record.kind != Kind::Row) {
+                told.push((CLASS, &class.path));
+            }
+            fields(record, columns, &mut ids)
+        }
+        None => {
+            told.push((PY, "value"));
+            vec![columns[0].field("value", &mut ids)]
+        }
+    };
+    if rest {
+        let mut rest = Field::new("headrace.rest", Type::Binary);
+        rest.metadata.push((PY.into(), "rest".into()));
+        all.push(rest);
+    }
+    Schema {
+        big_endian: false,
+        fields: all,
+        metadata: told
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect(),
+    }
+}
+
 /// The fields of a record: those of tuples and lists are named by their places.
-pub fn fields(record: &Record, kids: &[Column], ids: &mut i64) -> Vec<Field> {
+fn fields(record: &Record, kids: &[Column], ids: &mut i64) -> Vec<Field> {
     let named = kids.iter().enumerate().map(|(n, kid)| match &record.names {
         Some(names) => kid.field(&names.0[n].text, ids),
         None => kid.field(&format!("_{}", n + 1), ids),

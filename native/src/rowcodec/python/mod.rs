@@ -6,6 +6,7 @@ mod bytes_out;
 mod coded;
 mod column;
 mod decode;
+mod dump;
 mod encode;
 mod encoder;
 mod error;
@@ -27,20 +28,14 @@ mod value;
 mod view;
 mod write_variant;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString};
 
 use crate::rowcodec::wire::codec::Codec;
-use bytes_out::BytesOut;
-use encode::{Encoder, TOLERATED};
-use known::{Raised, known};
-use layout::{Access, Api, Direct};
+use known::known;
 use machine::Tier;
-use push::{Context, MOST_CONTAINERS};
-use shape::{Looker, Shape, is_row_of, joined};
 use source::Source;
 use state::State;
 use view::View;
@@ -75,7 +70,7 @@ impl Options {
             Some("zstd") => Some(Codec::Zstd),
             Some(other) => {
                 let what = format!("compression is {other:?}: give \"lz4\", \"zstd\" or None");
-                return Err(PyValueError::new_err(what));
+                return Err(error::argument(what));
             }
         };
         let direct = layout::as_expected() && direct != Some(false);
@@ -108,7 +103,7 @@ fn dump_rows(
         Some("machine") => Tier::Machine,
         Some(other) => {
             let what = format!("tier is {other:?}: give \"program\", \"machine\" or None");
-            return Err(PyValueError::new_err(what));
+            return Err(error::argument(what));
         }
     };
     let (list, tuple) = unsafe {
@@ -116,174 +111,35 @@ fn dump_rows(
         (ty == &raw mut ffi::PyList_Type, ty == &raw mut ffi::PyTuple_Type)
     };
     if list {
-        return dump(py, Source::List(rows.as_ptr()), options);
+        return dump::dump(py, &Source::List(rows.as_ptr()), options);
     }
     if tuple {
-        return dump(py, Source::Tuple(rows.as_ptr()), options);
+        return dump::dump(py, &Source::Tuple(rows.as_ptr()), options);
+    }
+    if are_no_rows(rows) {
+        let what = format!(
+            "a {} is not rows: give what gives them one by one, such as frame.itertuples(index=False, name=None) \
+             or table.to_pylist()",
+            rows.get_type().name()?
+        );
+        return Err(error::argument(what));
     }
     let all = PyList::empty(py);
     for row in rows.try_iter()? {
         all.append(row?)?;
     }
-    dump(py, Source::List(all.as_ptr()), options)
+    dump::dump(py, &Source::List(all.as_ptr()), options)
 }
 
-fn dump(py: Python<'_>, source: Source, options: Options) -> PyResult<Py<PyAny>> {
-    match options.direct {
-        true => dump_by::<Direct>(py, source, options),
-        false => dump_by::<Api>(py, source, options),
-    }
-}
-
-fn dump_by<A: Access>(py: Python<'_>, source: Source, options: Options) -> PyResult<Py<PyAny>> {
-    let state = state(py);
-    let known = known(py)?;
-    let (mut classes, last) = state.begin();
-    let mut context = Context {
-        py,
-        known,
-        classes: &mut classes,
-        allow_pickle: options.allow_pickle,
-        coding: options.coding,
-        tier: options.tier,
-        left: 0,
-        full: false,
-        retyped: false,
-        row: 0,
-        machine_rows: 0,
-    };
-    let written = unsafe { write_all::<A>(&source, &mut context, options, last) };
-    let (encoder, out, rest) = match written {
-        Ok(Written { encoder, out, rest }) => (Some(encoder), Ok(out), rest),
-        Err(Raised) => (None, Err(PyErr::fetch(py)), 0),
-    };
-    let (rows, machine_rows) = (context.row, context.machine_rows);
-    let bytes = out.as_ref().map_or(0, BytesOut::len);
-    state.end(classes, encoder.filter(|encoder| !encoder.retyped), |counts| {
-        counts.rows_written += rows as u64;
-        counts.bytes_written += bytes as u64;
-        counts.rest_rows += rest as u64;
-        counts.machine_rows += machine_rows as u64;
-    });
-    out?.done(py)
-}
-
-struct Written {
-    encoder: Encoder,
-    out: BytesOut,
-    /// Rows that did not fit.
-    rest: usize,
-}
-
-/// Args: `last` is the encoder that was used before, which may do.
-unsafe fn write_all<A: Access>(
-    source: &Source,
-    context: &mut Context<'_, '_>,
-    options: Options,
-    last: Option<Encoder>,
-) -> Result<Written, Raised> {
-    let state = state(context.py);
-    let len = unsafe { source.len::<A>() };
-    // Of few rows a dictionary has no chance to pay.
-    let coding = options.coding && len >= coded::FEWEST;
-    let alike = last.as_ref().is_some_and(|last| {
-        places(0, len, false)
-            .all(|n| unsafe { is_row_of::<A>(&last.shape, source.item::<A>(n), context.known) })
-    });
-    let mut encoder = match last
-        .filter(|_| alike && len > 0)
-        .and_then(|last| last.reset(coding))
-    {
-        Some(last) => {
-            state.count(|counts| counts.reused += 1);
-            last
-        }
-        None => state.take_encoder(unsafe { sample::<A>(source, 0, len, context, false) }?, coding),
-    };
-    let mut out = BytesOut::new(4096);
-    let (mut next, mut rest) = (0, 0);
-    while next < unsafe { source.len::<A>() } {
-        let from = next;
-        next = unsafe { encoder.take::<A>(source, from, context) }?;
-        if encoder.rest_rows * TOLERATED > encoder.rows {
-            let shape = unsafe { sample::<A>(source, from, next, context, true) }?;
-            if shape != encoder.shape {
-                let mut other = state.take_encoder(shape, coding);
-                other.follow(&encoder, &mut out);
-                encoder = other;
-                context.row = from;
-                next = unsafe { encoder.take::<A>(source, from, context) }?;
-            }
-        }
-        encoder.retyped |= context.retyped;
-        rest += encoder.rest_rows;
-        encoder.flush(&mut out, options.codec);
-        if from == 0 && next < len {
-            // As much as the first batch took, for each of the others.
-            out.reserve(out.len() * len.div_ceil(next) + out.len() / 16);
-        }
-    }
-    encoder.finish(&mut out, options.codec);
-    Ok(Written { encoder, out, rest })
-}
-
-/// The rows whose shapes are looked at.
-fn places(from: usize, to: usize, all: bool) -> impl Iterator<Item = usize> {
-    let rows = to - from;
-    let count = if all {
-        rows
-    } else {
-        rows.min(32 + rows / 64).min(256)
-    };
-    (0..count).map(move |n| from + n * rows / count)
-}
-
-/// A shape for some of the rows, or for all of them. That of some leaves out what too few rows need.
-unsafe fn sample<A: Access>(
-    source: &Source,
-    from: usize,
-    to: usize,
-    context: &mut Context<'_, '_>,
-    all: bool,
-) -> Result<Shape, Raised> {
-    let mut found: Option<Shape> = None;
-    let (mut whole, mut odd, mut count) = (Shape::Null, 0, 0);
-    for at in places(from, to, all) {
-        count += 1;
-        if at >= unsafe { source.len::<A>() } {
-            break;
-        }
-        let mut looker = Looker {
-            py: context.py,
-            known: context.known,
-            classes: &mut *context.classes,
-            left: MOST_CONTAINERS,
-        };
-        let shape = looker.row::<A>(unsafe { source.item::<A>(at) })?;
-        let Some(before) = found.take() else {
-            found = Some(shape);
-            continue;
-        };
-        if before == shape {
-            found = Some(before);
-            continue;
-        }
-        let mut lost = false;
-        let both = joined(before.clone(), shape.clone(), &mut lost);
-        found = Some(if lost && !all {
-            odd += 1;
-            whole = joined(whole, shape, &mut lost);
-            before
-        } else {
-            both
-        });
-    }
-    let found = found.unwrap_or_else(Shape::empty);
-    Ok(if odd * TOLERATED > count {
-        joined(found, whole, &mut false)
-    } else {
-        found
-    })
+/// Whether to iterate over it would give something else, such as the names of its columns.
+fn are_no_rows(of: &Bound<'_, PyAny>) -> bool {
+    of.is_instance_of::<PyString>()
+        || of.is_instance_of::<PyBytes>()
+        || of.is_instance_of::<PyByteArray>()
+        || of.is_instance_of::<PyDict>()
+        || [c"__arrow_c_stream__", c"__arrow_c_array__"]
+            .iter()
+            .any(|name| unsafe { ffi::PyObject_HasAttrString(of.as_ptr(), name.as_ptr()) } == 1)
 }
 
 /// The rows that bytes hold.

@@ -3,9 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::encode::VERSION;
 use super::error;
-use super::fields::{CLASS, PY};
+use super::fields::{CLASS, PY, VERSION};
 use super::known::Known;
 use super::numpy;
 use super::record::{Kind, resolve};

@@ -1,0 +1,239 @@
+//! Rows that are all there, as one stream where that can be.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::bytes_out::BytesOut;
+use super::coded;
+use super::encode::{BATCH, Encoder, TOLERATED};
+use super::known::{Raised, known};
+use super::layout::{Access, Api, Direct};
+use super::push::{Context, MOST_CONTAINERS};
+use super::shape::{Looker, Shape, is_row_of, joined};
+use super::source::Source;
+use super::{Options, state};
+
+pub fn dump(py: Python<'_>, source: &Source, options: Options) -> PyResult<Py<PyAny>> {
+    match options.direct {
+        true => dump_by::<Direct>(py, source, options),
+        false => dump_by::<Api>(py, source, options),
+    }
+}
+
+fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyResult<Py<PyAny>> {
+    let state = state(py);
+    let known = known(py)?;
+    let (mut classes, last) = state.begin();
+    let mut context = Context {
+        py,
+        known,
+        classes: &mut classes,
+        allow_pickle: options.allow_pickle,
+        coding: options.coding,
+        tier: options.tier,
+        left: 0,
+        full: false,
+        retyped: false,
+        row: 0,
+        machine_rows: 0,
+    };
+    let written = unsafe { write_all::<A>(source, &mut context, options, last) };
+    let (encoder, out, rest) = match written {
+        Ok(Written { encoder, out, rest }) => (Some(encoder), Ok(out), rest),
+        Err(Raised) => (None, Err(PyErr::fetch(py)), 0),
+    };
+    let (rows, machine_rows) = (context.row, context.machine_rows);
+    let bytes = out.as_ref().map_or(0, BytesOut::len);
+    state.end(classes, encoder.filter(|encoder| !encoder.retyped), |counts| {
+        counts.rows_written += rows as u64;
+        counts.bytes_written += bytes as u64;
+        counts.rest_rows += rest as u64;
+        counts.machine_rows += machine_rows as u64;
+    });
+    out?.done(py)
+}
+
+/// Rows whose numbers are looked at before those of more than one batch are taken.
+const EXPECTED: usize = 32;
+
+struct Written {
+    encoder: Encoder,
+    out: BytesOut,
+    /// Rows that did not fit.
+    rest: usize,
+}
+
+/// Args: `last` is the encoder that was used before, which may do.
+unsafe fn write_all<A: Access>(
+    source: &Source,
+    context: &mut Context<'_, '_>,
+    options: Options,
+    last: Option<Encoder>,
+) -> Result<Written, Raised> {
+    let state = state(context.py);
+    let len = unsafe { source.len::<A>() };
+    // Of few rows a dictionary has no chance to pay.
+    let coding = options.coding && len >= coded::FEWEST;
+    let alike = last.as_ref().is_some_and(|last| {
+        places(0, len, false)
+            .all(|n| unsafe { is_row_of::<A>(&last.shape, source.item::<A>(n), context.known) })
+    });
+    let mut encoder = match last
+        .filter(|_| alike && len > 0)
+        .and_then(|last| last.reset(coding))
+    {
+        Some(last) => {
+            state.count(|counts| counts.reused += 1);
+            last
+        }
+        None => state.take_encoder(unsafe { sample::<A>(source, 0, len, context, false) }?, coding),
+    };
+    if len > BATCH {
+        unsafe { expect::<A>(source, &mut encoder, context) }?;
+    }
+    let mut out = BytesOut::new(4096);
+    let (mut next, mut rest, mut taken_anew) = (0, 0, 0);
+    // Until rows come that only another encoder takes, or it is known what all of them need.
+    let mut one_stream = true;
+    while next < unsafe { source.len::<A>() } {
+        let from = next;
+        next = unsafe { encoder.take::<A>(source, from, context) }?;
+        if encoder.rest_rows * TOLERATED > encoder.rows {
+            let shape = unsafe { sample::<A>(source, from, next, context, true) }?;
+            if shape != encoder.shape {
+                one_stream &= from == 0;
+                let mut other = state.take_encoder(shape, coding);
+                other.follow(&encoder, &mut out);
+                encoder = other;
+                context.row = from;
+                next = unsafe { encoder.take::<A>(source, from, context) }?;
+            }
+        }
+        encoder.retyped |= context.retyped;
+        if one_stream && !encoder.fits_stream() {
+            taken_anew += next;
+            if taken_anew * 2 > len {
+                unsafe { learn::<A>(source, next, &mut encoder, context) }?;
+                one_stream = false;
+            }
+            encoder.restart();
+            out.clear();
+            (next, rest, context.row, context.machine_rows) = (0, 0, 0, 0);
+            continue;
+        }
+        rest += encoder.rest_rows;
+        encoder.flush(&mut out, options.codec);
+        if from == 0 && (1..len).contains(&next) {
+            // As much as the first batch took, for each of the others.
+            out.reserve(out.len() * len.div_ceil(next) + out.len() / 16);
+        }
+    }
+    encoder.finish(&mut out, options.codec);
+    Ok(Written { encoder, out, rest })
+}
+
+/// Take in what the rows from the n-th on need, up to those that another encoder has to take.
+unsafe fn learn<A: Access>(
+    source: &Source,
+    mut n: usize,
+    encoder: &mut Encoder,
+    context: &mut Context<'_, '_>,
+) -> Result<(), Raised> {
+    encoder.forget();
+    while n < unsafe { source.len::<A>() } {
+        n = unsafe { encoder.take::<A>(source, n, context) }?;
+        if encoder.rest_rows * TOLERATED > encoder.rows {
+            break;
+        }
+        encoder.settle();
+        encoder.forget();
+    }
+    encoder.retyped |= context.retyped;
+    Ok(())
+}
+
+/// Have integers as wide as those of some rows, the last one among them: where numbers rise, it has the highest.
+unsafe fn expect<A: Access>(
+    source: &Source,
+    encoder: &mut Encoder,
+    context: &mut Context<'_, '_>,
+) -> Result<(), Raised> {
+    let mut other = Encoder::new(encoder.shape.clone(), false);
+    for n in 0..=EXPECTED {
+        let len = unsafe { source.len::<A>() };
+        if len > 0 {
+            context.row = (len - 1) * n / EXPECTED;
+            let pushed = unsafe {
+                let row = source.item::<A>(context.row);
+                ffi::Py_INCREF(row);
+                let pushed = other.push::<A>(row, context);
+                ffi::Py_DECREF(row);
+                pushed
+            };
+            pushed?;
+            encoder.expect(&other);
+            other.forget();
+        }
+    }
+    (context.row, context.retyped) = (0, false);
+    Ok(())
+}
+
+/// The rows whose shapes are looked at.
+fn places(from: usize, to: usize, all: bool) -> impl Iterator<Item = usize> {
+    let rows = to - from;
+    let count = if all {
+        rows
+    } else {
+        rows.min(32 + rows / 64).min(256)
+    };
+    (0..count).map(move |n| from + n * rows / count)
+}
+
+/// A shape for some of the rows, or for all of them. That of some leaves out what too few rows need.
+unsafe fn sample<A: Access>(
+    source: &Source,
+    from: usize,
+    to: usize,
+    context: &mut Context<'_, '_>,
+    all: bool,
+) -> Result<Shape, Raised> {
+    let mut found: Option<Shape> = None;
+    let (mut whole, mut odd, mut count) = (Shape::Null, 0, 0);
+    for at in places(from, to, all) {
+        count += 1;
+        if at >= unsafe { source.len::<A>() } {
+            break;
+        }
+        let mut looker = Looker {
+            py: context.py,
+            known: context.known,
+            classes: &mut *context.classes,
+            left: MOST_CONTAINERS,
+        };
+        let shape = looker.row::<A>(unsafe { source.item::<A>(at) })?;
+        let Some(before) = found.take() else {
+            found = Some(shape);
+            continue;
+        };
+        if before == shape {
+            found = Some(before);
+            continue;
+        }
+        let mut lost = false;
+        let both = joined(before.clone(), shape.clone(), &mut lost);
+        found = Some(if lost && !all {
+            odd += 1;
+            whole = joined(whole, shape, &mut lost);
+            before
+        } else {
+            both
+        });
+    }
+    let found = found.unwrap_or_else(Shape::empty);
+    Ok(if odd * TOLERATED > count {
+        joined(found, whole, &mut false)
+    } else {
+        found
+    })
+}
