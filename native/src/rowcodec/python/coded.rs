@@ -4,12 +4,14 @@ use crate::rowcodec::wire::BatchWriter;
 
 /// More texts than these are no dictionary; indices have 16 bits.
 const MOST: usize = 1 << 15;
+/// Places for texts' hashes at first.
+const SLOTS: usize = 256;
 /// After so many texts it is looked at whether they repeat.
 const TRIAL: usize = 128;
 /// Fewer values than these are not worth a message of their own.
 pub const FEWEST: usize = 64;
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Coded {
     pub codes: Vec<u16>,
     /// Place in `ends` plus one, by the text's hash; zero where there is none.
@@ -24,9 +26,38 @@ pub struct Coded {
     pub id: i64,
     /// Values of earlier batches.
     before: usize,
+    /// More texts than these do not pay.
+    most: usize,
+}
+
+impl Default for Coded {
+    fn default() -> Self {
+        Self {
+            codes: Vec::new(),
+            slots: Vec::new(),
+            hashes: Vec::new(),
+            ends: Vec::new(),
+            bytes: Vec::new(),
+            sent: None,
+            id: 0,
+            before: 0,
+            most: MOST,
+        }
+    }
 }
 
 impl Coded {
+    /// Have it be given up as soon as it cannot pay any more, of so many values in all.
+    pub fn expect(&mut self, values: usize) {
+        self.most = MOST.min(values / 2);
+    }
+
+    /// Bytes that are kept for texts to come.
+    pub fn capacity(&self) -> usize {
+        let words = self.slots.capacity() + self.ends.capacity() + 2 * self.hashes.capacity();
+        self.codes.capacity() * 2 + words * 4 + self.bytes.capacity()
+    }
+
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -51,7 +82,7 @@ impl Coded {
     #[inline]
     pub fn push(&mut self, text: &[u8]) -> bool {
         if self.slots.is_empty() {
-            self.slots = vec![0; 1024];
+            self.slots.resize(SLOTS, 0);
         }
         let hash = hash(text);
         let mask = self.slots.len() - 1;
@@ -75,7 +106,7 @@ impl Coded {
     fn add(&mut self, text: &[u8], hash: u64, slot: usize) -> bool {
         let code = self.ends.len();
         let all_new = code >= TRIAL && code * 2 > self.before + self.codes.len();
-        if code == MOST || all_new || self.bytes.len() + text.len() > 1 << 24 {
+        if code == self.most || all_new || self.bytes.len() + text.len() > 1 << 24 {
             return false;
         }
         self.bytes.extend_from_slice(text);
@@ -115,8 +146,9 @@ impl Coded {
 
     pub fn reset(&mut self) {
         self.before = 0;
+        self.most = MOST;
         self.codes.clear();
-        self.slots.fill(0);
+        self.slots.clear();
         self.hashes.clear();
         self.ends.clear();
         self.bytes.clear();

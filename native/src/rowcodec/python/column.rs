@@ -60,6 +60,8 @@ pub struct Column {
     /// One bit a value, zero where it is null; values beyond are there.
     pub valid: Vec<u8>,
     pub kids: Vec<Column>,
+    /// A dictionary that was given up, for its room.
+    spare: Option<Box<Coded>>,
     /// Bytes of an integer, or of an index, in the stream that is being written; at least.
     pub width: u8,
 }
@@ -114,6 +116,7 @@ impl Column {
             bytes,
             bits: 0,
             kids,
+            spare: None,
             width: 0,
         }
     }
@@ -218,8 +221,12 @@ impl Column {
 
     /// Bytes that are kept for values to come.
     pub fn capacity(&self) -> usize {
+        let coded = match &self.op {
+            Op::Coded(coded) => coded.capacity(),
+            _ => self.spare.as_ref().map_or(0, |coded| coded.capacity()),
+        };
         let own = self.longs.capacity() * 8 + self.offsets.capacity() * 4 + self.bytes.capacity();
-        own + self.kids.iter().map(Column::capacity).sum::<usize>()
+        own + coded + self.kids.iter().map(Column::capacity).sum::<usize>()
     }
 
     /// Make ready to be written: dictionaries that do not pay become texts, and the widths of the stream rise where
@@ -277,7 +284,11 @@ impl Column {
         match &mut self.op {
             Op::Coded(coded) if coding => coded.reset(),
             Op::Coded(_) => self.op = Op::Str,
-            Op::Str if coding => self.op = Op::Coded(Box::default()),
+            Op::Str if coding => {
+                let mut coded = self.spare.take().unwrap_or_default();
+                coded.reset();
+                self.op = Op::Coded(coded);
+            }
             _ => {}
         }
         self.kids.iter_mut().for_each(|kid| kid.reset(coding));
@@ -298,6 +309,16 @@ impl Column {
                 self.bytes.extend_from_slice(coded.text(*code));
             }
             self.offsets.push(self.bytes.len() as i32);
+        }
+        self.spare = Some(coded);
+    }
+
+    /// So many values are all that there will be.
+    pub fn expect_values(&mut self, values: usize) {
+        match &mut self.op {
+            Op::Coded(coded) => coded.expect(values),
+            Op::Record(_) => self.kids.iter_mut().for_each(|kid| kid.expect_values(values)),
+            _ => {}
         }
     }
 

@@ -90,6 +90,8 @@ unsafe fn write_all<A: Access>(
     };
     if len > BATCH {
         unsafe { expect::<A>(source, &mut encoder, context) }?;
+    } else {
+        encoder.expect_rows(len);
     }
     let mut out = BytesOut::new(4096);
     let (mut next, mut rest, mut taken_anew) = (0, 0, 0);

@@ -93,6 +93,13 @@ impl Encoder {
         pairs.for_each(|(column, other)| column.expect(other));
     }
 
+    /// So many rows are all that there will be.
+    pub fn expect_rows(&mut self, rows: usize) {
+        self.columns
+            .iter_mut()
+            .for_each(|column| column.expect_values(rows));
+    }
+
     /// Whether the rows that were taken can follow in the stream that was begun.
     pub fn fits_stream(&mut self) -> bool {
         !self.open || self.settle() == self.signature
