@@ -96,6 +96,27 @@ def test_files_by_their_path_are_filtered_as_well(spark: Spark, tmp_path: Path) 
     assert (told["counts"]["numOutputRows"], told["rows"]) == (10, 2)
 
 
+def test_names_in_conditions_hold_anything(spark: Spark, tmp_path: Path) -> None:
+    names = ["a", "`a`", "``", "two words", "é", 'q"t', "x.y", "`x`.y", "select"]
+    path = write(tmp_path / "t.parquet", pa.table({name: [place] for place, name in enumerate(names)}))
+    views = {"t": files(path)}
+    told = {name: name.replace("`", "``") for name in names}
+    query = " UNION ALL ".join(
+        f"SELECT {i} i FROM {{0}} WHERE `{told[n]}` = {i}" for i, n in enumerate(names)
+    )
+    lists = "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources"
+    reserved = ("spark.sql.ansi.enabled", "spark.sql.ansi.enforceReservedKeywords")
+    everywhere = range(len(names))
+    for setting in ("parquet,orc", "parquet, Arrow"):
+        spark.run(f"SET {lists}={setting}")
+        assert spark.read(query.format(f"arrow.`{path}`"))["i"].to_pylist() == [*everywhere]
+    spark.run(f"RESET {lists}", *(f"SET {name}=true" for name in reserved))
+    try:
+        assert spark.read(query.format("t"), views=views)["i"].to_pylist() == [*everywhere]
+    finally:
+        spark.run(*(f"RESET {name}" for name in reserved))
+
+
 def test_all_files_of_a_task_are_counted(spark: Spark, tmp_path: Path) -> None:
     for i in range(3):
         grouped(tmp_path / "lake" / f"{i}.parquet", 2 + i)

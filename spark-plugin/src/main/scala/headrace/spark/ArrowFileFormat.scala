@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriterFactory, PartitionedFile}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.{DataSourceRegister, Filter}
 import org.apache.spark.sql.types.StructType
 
@@ -47,7 +48,7 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
       options: Map[String, String],
       hadoopConf: Configuration
   ): PartitionedFile => Iterator[InternalRow] = {
-    val asked = Asked(dataSchema, requiredSchema, filters, limit = None, first)
+    val asked = Asked(dataSchema, requiredSchema, filters, named(session), limit = None, first)
     val read = ReadOptions(session, options)
     // False where no code is generated for what reads them, or there are too many columns for it.
     val inBatches = options.getOrElse(FileFormat.OPTION_RETURNING_BATCH, "false").toBoolean
@@ -62,6 +63,12 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
         batches.flatMap(_.rowIterator().asScala).map(unsafe)
       }
     }
+  }
+
+  /** How Spark names columns: fields of structs are told to no format but those that a setting lists. */
+  private def named(session: SparkSession): Filters = {
+    val listed = session.sessionState.conf.getConf(SQLConf.NESTED_PREDICATE_PUSHDOWN_FILE_SOURCE_LIST)
+    if (listed.split(',').exists(_.trim.equalsIgnoreCase(shortName))) Filters.Quoted else Filters.Whole
   }
 
   override def prepareWrite(

@@ -31,7 +31,8 @@ case class ArrowScan(
   override def isSplitable(path: Path): Boolean = read.format(path).splitable(path)
 
   override def createReaderFactory(): PartitionReaderFactory =
-    new ArrowReaderFactory(Asked(dataSchema, readDataSchema, pushedFilters, limit, first), readPartitionSchema, read)
+    new ArrowReaderFactory(
+      Asked(dataSchema, readDataSchema, pushedFilters, Filters.Quoted, limit, first), readPartitionSchema, read)
 
   private def first = if (givenSchema || read.mergeSchema) None else ArrowFiles.first(fileIndex.allFiles())
 

@@ -21,7 +21,7 @@ class ArrowScanBuilder(
 
   /** Those that the native part knows; Spark looks at the rows that are read by all of them again. */
   override def pushDataFilters(filters: Array[Filter]): Array[Filter] =
-    filters.filter(filter => Filters.known(filter) && filtering)
+    filters.filter(filter => Filters.Quoted.known(filter) && filtering)
 
   private lazy val filtering =
     fileIndex.allFiles().exists(file => Format.filters(Option(options.get("format")), file.getPath))

@@ -3,7 +3,6 @@ package headrace.spark
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.spark.sql.catalyst.CatalystTypeConverters
-import org.apache.spark.sql.catalyst.parser.CatalystSqlParser
 import org.apache.spark.sql.sources._
 import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.UTF8String
@@ -11,8 +10,11 @@ import org.apache.spark.unsafe.types.UTF8String
 import scala.util.Try
 
 /** Filters of Spark in the JSON that `filter.rs` reads. */
-private[spark] object Filters {
-  private val mapper = new ObjectMapper
+private[spark] sealed abstract class Filters extends Serializable {
+  import Filters._
+
+  /** The column that a filter names; of a field of structs all names that lead to it. */
+  protected def path(column: String): Seq[String]
 
   /** Whether the native part knows a filter. */
   def known(filter: Filter): Boolean = one(filter).isDefined
@@ -68,10 +70,29 @@ private[spark] object Filters {
 
   private def leaf(is: String, column: String) = {
     val node = mapper.createObjectNode().put("is", is)
-    val path = node.putArray("column")
-    CatalystSqlParser.parseMultipartIdentifier(column).foreach(name => path.add(name))
+    val names = node.putArray("column")
+    path(column).foreach(name => names.add(name))
     node
   }
+}
+
+private[spark] object Filters {
+  /** As Spark tells scans: fields stand behind dots, and what is no plain name in backticks. */
+  case object Quoted extends Filters {
+    // Spark's own parser takes no words that a session reserves.
+    private val name = "`([^`]*+(?:``[^`]*+)*+)`|([^.`]+)".r
+
+    override protected def path(column: String): Seq[String] =
+      name.findAllMatchIn(column).toSeq
+        .map(found => Option(found.group(1)).fold(found.group(2))(_.replace("``", "`")))
+  }
+
+  /** As it tells file formats, of columns alone: their names, whatever is in them. */
+  case object Whole extends Filters {
+    override protected def path(column: String): Seq[String] = Seq(column)
+  }
+
+  private val mapper = new ObjectMapper
 
   /** A value as `value.rs` parses it: of times what Spark counts, of bytes the hexadecimal digits. */
   private def text(value: Any): Option[String] =

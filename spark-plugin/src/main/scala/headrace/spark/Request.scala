@@ -15,13 +15,16 @@ import org.apache.spark.sql.types.StructType
   *   those of them that are asked for
   * @param filters
   *   rows of which any of them is not true may be left out, and need not be
+  * @param named
+  *   how they name columns
   * @param limit
   *   rows of each file that are enough
   * @param first
   *   the file whose columns these are, if nobody gave a schema
   */
 case class Asked(
-    dataSchema: StructType, columns: StructType, filters: Seq[Filter], limit: Option[Int], first: Option[String])
+    dataSchema: StructType, columns: StructType, filters: Seq[Filter], named: Filters, limit: Option[Int],
+    first: Option[String])
 
 /** What is asked of the native part, as the JSON that `request.rs` reads. */
 private[spark] object Request {
@@ -52,7 +55,7 @@ private[spark] object Request {
     node.set[ObjectNode]("schema", mapper.readTree(Layout.of(asked.columns).json))
     node.put("caseSensitive", read.caseSensitive).put("batchRows", read.batchRows)
     node.put("batchBytes", read.batchBytes)
-    node.set[ObjectNode]("filters", Filters.json(asked.filters))
+    node.set[ObjectNode]("filters", asked.named.json(asked.filters))
     asked.limit.foreach(node.put("limit", _))
     asked.first.foreach(node.put("first", _))
     node.toString
