@@ -117,6 +117,15 @@ def test_names_in_conditions_hold_anything(spark: Spark, tmp_path: Path) -> None
         spark.run(*(f"RESET {name}" for name in reserved))
 
 
+def test_bytes_that_are_no_text_are_not_taken_for_one(spark: Spark, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", pa.table({"text": ["\ufffd", "\U0001f6a2"]}), row_group_size=1)
+    conditions = [f"text {how} CAST(X'ff' AS STRING)" for how in ("<>", "<", "=")]
+    conditions.append("NOT startswith(text, CAST(X'ff' AS STRING))")
+    query = " UNION ALL ".join(f"SELECT count(*) AS n FROM t WHERE {condition}" for condition in conditions)
+    found = spark.read(query, views={"t": files(path)})
+    assert found["n"].to_pylist() == [2, 2, 0, 2]
+
+
 def test_all_files_of_a_task_are_counted(spark: Spark, tmp_path: Path) -> None:
     for i in range(3):
         grouped(tmp_path / "lake" / f"{i}.parquet", 2 + i)

@@ -100,7 +100,7 @@ class Conditions(schema: StructType, exact: Set[String]) {
         case (Some(DoubleType), DoubleType) => Some(float(literal.value.asInstanceOf[Double]))
         case (Some(_: DecimalType), _: DecimalType) =>
           Some(plain("decimal", literal.value.asInstanceOf[Decimal].toJavaBigDecimal.toPlainString))
-        case (Some(StringType), StringType) if !text.contains('\u0000') => Some(plain("str", text))
+        case (Some(StringType), StringType) if !text.exists(Unsaid.contains(_)) => Some(plain("str", text))
         case (Some(BinaryType), BinaryType) =>
           Some(plain("bytes", literal.value.asInstanceOf[Array[Byte]].map(byte => f"$byte%02x").mkString))
         case (Some(DateType), DateType) =>
@@ -136,6 +136,8 @@ object Conditions {
   /** Those of the service's calendar, with a year to spare at either end for its zones. */
   private val Years = 2 to 9998
   private val Time = DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSSSSSxxx")
+  /** In texts: the service has no use for the one, and the other may stand for bytes that are no text. */
+  private val Unsaid = Seq('\u0000', Filters.Unreadable)
   /** Tickets carry them. */
   private val MostValues = 1000
 

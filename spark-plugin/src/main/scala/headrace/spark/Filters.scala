@@ -45,7 +45,7 @@ private[spark] sealed abstract class Filters extends Serializable {
       val array = node.putArray("values")
       values.foreach(value => array.add(text(value).orNull))
       Some(node)
-    case StringStartsWith(column, value) => Some(leaf("prefix", column).put("value", value))
+    case StringStartsWith(column, value) => text(value).map(leaf("prefix", column).put("value", _))
     case _ => None
   }
 
@@ -92,12 +92,15 @@ private[spark] object Filters {
     override protected def path(column: String): Seq[String] = Seq(column)
   }
 
+  /** What bytes that are no UTF-8 become on the way here; the order of their text is lost. */
+  val Unreadable: Char = '\uFFFD'
+
   private val mapper = new ObjectMapper
 
   /** A value as `value.rs` parses it: of times what Spark counts, of bytes the hexadecimal digits. */
   private def text(value: Any): Option[String] =
     Try(CatalystTypeConverters.convertToCatalyst(value)).toOption.collect {
-      case text: UTF8String => text.toString
+      case text: UTF8String if !text.toString.contains(Unreadable) => text.toString
       case decimal: Decimal => decimal.toJavaBigDecimal.toPlainString
       case bytes: Array[Byte] => bytes.map(byte => f"$byte%02x").mkString
       case plain @ (_: Boolean | _: Byte | _: Short | _: Int | _: Long | _: Float | _: Double) => plain.toString
