@@ -101,6 +101,23 @@ def test_columns_that_do_not_merge_are_refused_with_both_files(spark: Spark, tmp
         read(spark, tmp_path, mergeSchema="perhaps")
 
 
+def test_names_that_are_the_same_in_capitals_alone_are_not_merged(spark: Spark, tmp_path: Path) -> None:
+    micro, mu = "µs", "μs"
+    assert micro != mu
+    assert micro.upper() == mu.upper()
+    one = write(tmp_path / "1.parquet", **{micro: pa.array([1])})
+    two = write(tmp_path / "2.parquet", **{mu: pa.array([2])})
+    told = f"the columns of {one} and {two} cannot be merged: '{micro}' and '{mu}' are one name in capitals"
+    with pytest.raises(SparkError, match=told):
+        read(spark, tmp_path, mergeSchema=True)
+    spark.run("SET spark.sql.caseSensitive=true")
+    try:
+        found = read(spark, tmp_path, f"SELECT * FROM t ORDER BY `{micro}` NULLS LAST", mergeSchema=True)
+        assert found == [{micro: 1, mu: None}, {micro: None, mu: 2}]
+    finally:
+        spark.run("RESET spark.sql.caseSensitive")
+
+
 def test_a_file_with_another_type_is_refused_by_its_path(spark: Spark, tmp_path: Path) -> None:
     write(tmp_path / "1.parquet", a=pa.array([1], pa.int32()))
     other = write(tmp_path / "2.parquet", a=pa.array(["x"]))

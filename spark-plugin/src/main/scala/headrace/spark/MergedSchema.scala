@@ -1,5 +1,7 @@
 package headrace.spark
 
+import java.util.Locale
+
 import org.apache.spark.sql.types._
 
 /** The schema of several files: every column of each, of types that hold the values of all.
@@ -21,7 +23,7 @@ private[spark] case class MergedSchema(schema: StructType, files: Map[String, St
       merged.copy(schema = merged.schema.add(field), files = merged.files + (field.name -> path))
     } else {
       val known = merged.schema(place)
-      val kind = wider(known.dataType, field.dataType, field.name).fold(
+      val kind = wider(known, field, field.name).fold(
         told => throw new IllegalArgumentException(
           s"the columns of ${merged.files(known.name)} and $path cannot be merged: $told"),
         identity)
@@ -30,6 +32,13 @@ private[spark] case class MergedSchema(schema: StructType, files: Map[String, St
   }
 
   private def same(one: String, other: String) = if (caseSensitive) one == other else one.equalsIgnoreCase(other)
+
+  /** The type of a column of two files, if the native part finds it in both. */
+  private def wider(one: StructField, other: StructField, name: String): Either[String, DataType] =
+    if (!caseSensitive && one.name.toLowerCase(Locale.ROOT) != other.name.toLowerCase(Locale.ROOT))
+      Left(s"'${one.name}' and '${other.name}' are one name in capitals, and two in small letters: with "
+        + "spark.sql.caseSensitive set to true they are two columns")
+    else wider(one.dataType, other.dataType, name)
 
   /** The narrowest type that holds the values of both, of those that the native part reads each as. */
   private def wider(one: DataType, other: DataType, name: String): Either[String, DataType] = (one, other) match {
@@ -42,7 +51,7 @@ private[spark] case class MergedSchema(schema: StructType, files: Map[String, St
           known.indexWhere(of => same(of.name, field.name)) match {
             case -1 => Right(known :+ field)
             case place =>
-              wider(known(place).dataType, field.dataType, s"$name.${field.name}")
+              wider(known(place), field, s"$name.${field.name}")
                 .map(kind => known.updated(place, known(place).copy(dataType = kind)))
           }
         }
