@@ -104,6 +104,19 @@ def test_a_name_that_is_not_there(spark: Spark, url: str, told: dict[str, str], 
         ({"group": "a", "tls_cert": "x"}, "go together"),
         ({"group": "a", "tls_ca": "-----BEGIN"}, "'tls_ca' is a path, and not what the file holds"),
         ({"group": "a", "tls_ca": "x"}, "INVALID_ARGUMENT: .*is no grpc.tls:// address"),
+        (
+            {"group": "a", "project": "müller"},
+            "the option 'project' is a name of .* and was 'müller'",
+        ),
+        (
+            {"group": "a", "token": "tökén"},
+            "the option 'token' is no token: .* in one line$",
+        ),
+        ({"group": "a", "token": " "}, "the option 'token' is no token"),
+        (
+            {"group": "a", "token": "t" * 7001},
+            "'token' has 7001 characters, and 7000 can be sent$",
+        ),
         ({"group": "none"}, r"NOT_FOUND: .*none.*\[request [0-9a-f]{16}\]"),
     ],
 )

@@ -21,6 +21,9 @@ object HeadraceOptions {
   private val Known = Seq(
     "target", "project", "group", "view", "snapshot", "pems_dir", "tls_ca", "tls_cert", "tls_key", "token", "timeout")
 
+  /** All headers of a call together take some more at the service. */
+  private val LongestToken = 7000
+
   def apply(options: CaseInsensitiveStringMap): HeadraceOptions = {
     val unknown = options.keySet.asScala.filterNot(Known.contains)
     check(
@@ -56,12 +59,25 @@ object HeadraceOptions {
       val isPath = !path.contains("-----BEGIN") && !path.contains('\n')
       check(isPath, s"the option '$name' is a path, and not what the file holds")
     }
+    val project = told.getOrElse("project", "default")
+    check(isPlain(project), s"the option 'project' is a name of lower case letters, digits and '_', and was '$project'")
+    val token = told.get("token").map(_.trim)
+    // It is not repeated.
+    check(
+      token.forall(text => text.nonEmpty && isPlain(text) && !text.contains(' ')),
+      "the option 'token' is no token: one has letters and digits of ASCII, and - . _ ~ + / = between them, in one line")
+    check(
+      token.forall(_.length <= LongestToken),
+      s"the option 'token' has ${token.fold(0)(_.length)} characters, and $LongestToken can be sent")
     val pems = told.get("pems_dir").map(Paths.get(_))
     def file(option: String, name: String) = told.get(option).orElse(pems.map(_.resolve(name).toString))
     new HeadraceService(
-      target, told.getOrElse("project", "default"), file("tls_ca", "ca_chain.pem"),
-      file("tls_cert", "client_cert.pem"), file("tls_key", "client_key.pem"), told.get("token").map(_.trim), timeout)
+      target, project, file("tls_ca", "ca_chain.pem"),
+      file("tls_cert", "client_cert.pem"), file("tls_key", "client_key.pem"), token, timeout)
   }
+
+  /** Headers of a call hold nothing else. */
+  private def isPlain(text: String) = text.forall(letter => letter >= ' ' && letter <= '~')
 
   private def number[T](name: String, text: String)(parse: String => T): T =
     Try(parse(text.trim)).getOrElse(throw new IllegalArgumentException(
