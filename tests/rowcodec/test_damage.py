@@ -6,6 +6,7 @@ import random
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headrace import rowcodec
@@ -76,6 +77,22 @@ def test_anything_for_some_seconds() -> None:
 def test_no_stream(data: bytes) -> None:
     with pytest.raises(BadData):
         rowcodec.loads(data)
+
+
+DICTIONARY = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array([b"T", b"[\0"], pa.binary()))
+
+
+@pytest.mark.parametrize("told", ["rest", "variant", "bytearray"])
+def test_dictionary_of_what_none_can_hold(told: str) -> None:
+    field = pa.field("told", DICTIONARY.type, metadata={"headrace.py": told})
+    schema = pa.schema([pa.field("n", pa.int64()), field], metadata={"headrace.rows": "1"})
+    batch = pa.record_batch([pa.array([1, 2]), DICTIONARY], schema=schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(batch)
+    for read_it, given in ((rowcodec.loads, sink.getvalue()), (rowcodec.from_batch, batch)):
+        with pytest.raises((BadData, Unsupported), match="dictionary|is not binary"):
+            read_it(given)
 
 
 def test_error_tells_where() -> None:

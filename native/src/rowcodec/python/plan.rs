@@ -9,6 +9,7 @@ use super::known::Known;
 use super::numpy;
 use super::record::{Kind, resolve};
 use super::time::offset_minutes;
+use crate::rowcodec::wire::stream::can_be_shared;
 use crate::rowcodec::wire::{Damage, Field, Schema, Type, Unit};
 
 pub enum Make {
@@ -119,7 +120,8 @@ impl Planner<'_, '_> {
             .last()
             .is_some_and(|field| field.told(PY) == Some("rest"));
         let fields = &schema.fields[..schema.fields.len() - usize::from(rest)];
-        if rest && schema.fields[fields.len()].ty != Type::Binary {
+        let fits_rest = |field: &Field| field.ty == Type::Binary && field.dictionary.is_none();
+        if rest && !fits_rest(&schema.fields[fields.len()]) {
             return Err(self.damage("the column of rows that do not fit is not binary"));
         }
         let columns = fields
@@ -255,7 +257,8 @@ impl Planner<'_, '_> {
         let Some(dictionary) = &field.dictionary else {
             return Ok(None);
         };
-        if !crate::rowcodec::wire::stream::can_be_shared(&field.ty) || field.told(PY) == Some("bytearray") {
+        let told = field.told(PY);
+        if !can_be_shared(&field.ty) || matches!(told, Some("bytearray" | "variant")) {
             let what = format!(
                 "column {:?} has a dictionary of values that can be changed",
                 field.name

@@ -161,7 +161,10 @@ fn read_fields(table: Table<'_>, slot: usize, depth: usize, left: &mut usize) ->
         if wanted.is_some_and(|wanted| wanted != children.len()) {
             return Err(field.damage("a type has a wrong number of children"));
         }
-        if ty == Type::Map && (children[0].ty != Type::Struct || children[0].children.len() != 2) {
+        let is_entries = |child: &Field| {
+            child.ty == Type::Struct && child.children.len() == 2 && child.dictionary.is_none()
+        };
+        if ty == Type::Map && !is_entries(&children[0]) {
             return Err(field.damage("the entries of a map are not a struct of key and value"));
         }
         found.push(Field {
