@@ -27,6 +27,10 @@ class Part:
     key: Any
     name: Any
 
+    @classmethod
+    def of(cls, values: Any) -> Part:
+        return cls(values, list(values))
+
 
 @dataclasses.dataclass(frozen=True)
 class Frozen:

@@ -222,6 +222,43 @@ def test_same_list_again_and_again() -> None:
         found = found[0]
 
 
+class Told(type):
+    """Its classes run code when they are asked for their name."""
+
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        cls.meddle()  # type: ignore[attr-defined]
+        return "Meddler"
+
+
+def test_what_is_looked_at_changes_meanwhile() -> None:
+    """The shapes of rows are found while code of others may run: here it empties all that is being looked at."""
+    texts = [f"text {n}" for n in range(1000)]
+
+    def emptying(parts: list[Any]) -> Any:
+        class Meddler(metaclass=Told):
+            @staticmethod
+            def meddle() -> None:
+                for part in parts:
+                    part.clear()
+
+            def __reduce__(self) -> Any:
+                return (int, ())
+
+        return Meddler()
+
+    for wrap in (list, tuple, lambda values: dict(enumerate(values)), lambda values: {"k": values}, Part.of):
+        parts: list[Any] = []
+        part = [emptying(parts), *(text + "!" for text in texts)]
+        row = (wrap(part), *(text + "?" for text in texts))
+        rows = [row]
+        parts.extend([rows, part, *([row[0]] if isinstance(row[0], dict) else [])])
+        if isinstance(row[0], Part):
+            parts.append(row[0].__dict__)
+        del row
+        assert rowcodec.loads(rowcodec.dumps(rows)) == []
+
+
 def deep(levels: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(levels):

@@ -10,8 +10,10 @@ _OWN_WAYS = frozenset(["__reduce__", "__reduce_ex__", "__getstate__", "__setstat
 
 def describe(cls):
     """(kind, names of the fields, "module:name"), or None of what is no record. A Row's names are its own."""
-    if cls.__module__ == "pyspark.sql.types" and cls.__name__ == "Row":
-        return ("row", None, "pyspark.sql:Row")
+    if cls.__name__ == "Row" and issubclass(cls, tuple):
+        types = sys.modules.get("pyspark.sql.types")
+        if cls is getattr(types, "Row", None):
+            return ("row", None, "pyspark.sql:Row")
     found = _named_tuple(cls) or _dataclass(cls)
     if found is None:
         return None

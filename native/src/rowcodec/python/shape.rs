@@ -75,11 +75,12 @@ pub struct Looker<'a, 'py> {
 impl Looker<'_, '_> {
     /// The shape of a row: lists are records here, too.
     pub fn row<A: Access>(&mut self, o: *mut PyObject) -> Result<Shape, Raised> {
+        let _held = held(self.py, o);
         if unsafe { ffi::Py_TYPE(o) } == &raw mut ffi::PyList_Type {
             let len = unsafe { A::list_len(o) };
             if len <= MOST_FIELDS {
-                let fields = (0..len)
-                    .map(|n| self.shape::<A>(unsafe { A::list_item(o, n) }, DEPTH))
+                let fields = unsafe { list_items::<A>(o) }
+                    .map(|item| self.shape::<A>(item, DEPTH))
                     .collect::<Result<_, _>>()?;
                 return Ok(record(Kind::List, None, None, fields));
             }
@@ -96,6 +97,8 @@ impl Looker<'_, '_> {
             return Ok(Shape::Variant);
         }
         self.left -= 1;
+        // Code of others runs where a class is looked at.
+        let _held = held(self.py, o);
         let ty = unsafe { ffi::Py_TYPE(o) };
         let int = |fits: bool| if fits { Shape::Int } else { Shape::Variant };
         Ok(if ty == &raw mut ffi::PyUnicode_Type {
@@ -114,7 +117,7 @@ impl Looker<'_, '_> {
         } else if ty == &raw mut ffi::PyTuple_Type {
             return self.tuple::<A>(o, depth, MOST_NESTED);
         } else if ty == &raw mut ffi::PyList_Type {
-            let items = (0..unsafe { A::list_len(o) }).map(|n| unsafe { A::list_item(o, n) });
+            let items = unsafe { list_items::<A>(o) };
             Shape::List(Sequence::List, Box::new(self.all::<A>(items, depth - 1)?))
         } else if ty == &raw mut ffi::PyDict_Type {
             return self.dict::<A>(o, depth);
@@ -165,9 +168,9 @@ impl Looker<'_, '_> {
             (_, Some(names)) => names,
             (_, None) => return Ok(Shape::Variant),
         };
-        let values = match described.kind {
+        let values: Vec<_> = match described.kind {
             Kind::Data => match value::state(self.py, o, &names)? {
-                Some(values) => values,
+                Some(values) => values.into_iter().map(|value| held(self.py, value)).collect(),
                 None => return Ok(Shape::Variant),
             },
             _ => {
@@ -175,12 +178,14 @@ impl Looker<'_, '_> {
                 if len != names.0.len() {
                     return Ok(Shape::Variant);
                 }
-                (0..len).map(|n| unsafe { A::tuple_item(o, n) }).collect()
+                (0..len)
+                    .map(|n| held(self.py, unsafe { A::tuple_item(o, n) }))
+                    .collect()
             }
         };
         let fields = values
             .into_iter()
-            .map(|value| self.shape::<A>(value, depth - 1))
+            .map(|value| self.shape::<A>(value.as_ptr(), depth - 1))
             .collect::<Result<_, _>>()?;
         Ok(record(described.kind, Some(described.class), Some(names), fields))
     }
@@ -202,26 +207,29 @@ impl Looker<'_, '_> {
     }
 
     fn dict<A: Access>(&mut self, o: *mut PyObject, depth: usize) -> Result<Shape, Raised> {
-        let pairs = pairs(o);
+        let pairs = pairs(self.py, o);
         let texts = pairs
             .iter()
-            .all(|(key, _)| unsafe { ffi::Py_TYPE(*key) } == &raw mut ffi::PyUnicode_Type);
+            .all(|(key, _)| unsafe { ffi::Py_TYPE(key.as_ptr()) } == &raw mut ffi::PyUnicode_Type);
         if texts && pairs.len() <= MOST_FIELDS {
-            let names: Option<Arc<[Name]>> = pairs.iter().map(|(key, _)| Name::of(self.py, *key)).collect();
+            let names: Option<Arc<[Name]>> = pairs
+                .iter()
+                .map(|(key, _)| Name::of(self.py, key.as_ptr()))
+                .collect();
             if let Some(names) = names {
                 let fields = pairs
                     .iter()
-                    .map(|(_, value)| self.shape::<A>(*value, depth - 1))
+                    .map(|(_, value)| self.shape::<A>(value.as_ptr(), depth - 1))
                     .collect::<Result<_, _>>()?;
                 return Ok(record(Kind::Dict, None, Some(Names(names)), fields));
             }
         }
         let none = self.known.none.as_ptr();
-        let keys = self.all::<A>(pairs.iter().map(|(key, _)| *key), depth - 1)?;
-        if matches!(keys, Shape::Variant | Shape::Null) || pairs.iter().any(|(key, _)| *key == none) {
+        let keys = self.all::<A>(pairs.iter().map(|(key, _)| key.as_ptr()), depth - 1)?;
+        if matches!(keys, Shape::Variant | Shape::Null) || pairs.iter().any(|(key, _)| key.as_ptr() == none) {
             return Ok(Shape::Variant);
         }
-        let values = self.all::<A>(pairs.iter().map(|(_, value)| *value), depth - 1)?;
+        let values = self.all::<A>(pairs.iter().map(|(_, value)| value.as_ptr()), depth - 1)?;
         Ok(Shape::Map(Box::new((keys, values))))
     }
 
@@ -291,12 +299,22 @@ unsafe fn is_of<A: Access>(shape: &Shape, o: *mut PyObject, known: &Known) -> bo
     }
 }
 
-/// The keys and values of a dict, borrowed.
-pub fn pairs(o: *mut PyObject) -> Vec<(*mut PyObject, *mut PyObject)> {
+fn held(py: Python<'_>, o: *mut PyObject) -> Py<PyAny> {
+    unsafe { Bound::from_borrowed_ptr(py, o) }.unbind()
+}
+
+/// The items of a list, borrowed; no more than it has by then.
+unsafe fn list_items<A: Access>(o: *mut PyObject) -> impl Iterator<Item = *mut PyObject> {
+    (0..unsafe { A::list_len(o) })
+        .map_while(move |n| unsafe { (n < A::list_len(o)).then(|| A::list_item(o, n)) })
+}
+
+/// The keys and values of a dict.
+pub fn pairs(py: Python<'_>, o: *mut PyObject) -> Vec<(Py<PyAny>, Py<PyAny>)> {
     let mut found = Vec::new();
     let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
     while unsafe { ffi::PyDict_Next(o, &mut position, &mut key, &mut value) } != 0 {
-        found.push((key, value));
+        found.push((held(py, key), held(py, value)));
     }
     found
 }

@@ -187,12 +187,7 @@ fn dict<A: Access>(
         return Ok(Written::Not);
     };
     context.left = left;
-    let held =
-        |o: *mut PyObject| -> Py<PyAny> { unsafe { Bound::from_borrowed_ptr(context.py, o) }.unbind() };
-    let pairs: Vec<_> = pairs(o)
-        .into_iter()
-        .map(|(key, value)| (held(key), held(value)))
-        .collect();
+    let pairs = pairs(context.py, o);
     out.push(tag::DICT);
     put_size(out, pairs.len());
     for (key, value) in pairs {
