@@ -65,6 +65,12 @@ def test_what_a_row_says_of_itself_is_counted_once() -> None:
     assert after["machine_rows"] - before["machine_rows"] <= ROWS
 
 
+def test_a_first_batch_that_is_larger_than_the_others() -> None:
+    """Room for what follows is a guess, which must not ask for more than there is."""
+    rows = [("x" * (33 << 20),)] + [("a",)] * 3_000_000
+    assert rowcodec.loads(rowcodec.dumps(rows)) == rows
+
+
 class Once:
     """Can be pickled so often."""
 

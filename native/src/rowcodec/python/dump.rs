@@ -56,6 +56,9 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
 /// Rows whose numbers are looked at before those of more than one batch are taken.
 const EXPECTED: usize = 32;
 
+/// Bytes that there is room for before they are there.
+const MOST_EXPECTED: usize = 256 << 20;
+
 struct Written {
     encoder: Encoder,
     out: BytesOut,
@@ -126,8 +129,9 @@ unsafe fn write_all<A: Access>(
         rest += encoder.rest_rows;
         encoder.flush(&mut out, options.codec);
         if from == 0 && (1..len).contains(&next) {
-            // As much as the first batch took, for each of the others.
-            out.reserve(out.len() * len.div_ceil(next) + out.len() / 16);
+            // As much as the first batch took, for each of the others; they may take far less.
+            let expected = out.len().saturating_mul(len.div_ceil(next)) + out.len() / 16;
+            out.reserve(expected.min(out.len() + MOST_EXPECTED));
         }
     }
     encoder.finish(&mut out, options.codec);
