@@ -3,6 +3,7 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::encode::{BATCH, Encoder, TOLERATED};
 use super::error;
@@ -26,6 +27,8 @@ pub struct RowEncoder {
     out: Vec<u8>,
     rows: usize,
     closed: bool,
+    /// What the sink has is not whole: it has raised.
+    broken: bool,
 }
 
 #[pymethods]
@@ -49,27 +52,72 @@ impl RowEncoder {
             out: Vec::new(),
             rows: 0,
             closed: false,
+            broken: false,
         })
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.sink)
+    }
+
+    fn __clear__(&mut self, py: Python<'_>) {
+        self.sink = py.None();
+    }
+
     /// Take a row as it is now.
-    fn append(&mut self, row: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = row.py();
-        if self.closed {
+    fn append(slf: &Bound<'_, Self>, row: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (mut encoder, py) = (Self::free(slf)?, slf.py());
+        if encoder.closed {
             return Err(error::argument("the encoder is closed".into()));
         }
-        let done = match self.options.direct {
-            true => unsafe { self.push::<Direct>(row) },
-            false => unsafe { self.push::<Api>(row) },
+        let done = match encoder.options.direct {
+            true => unsafe { encoder.push::<Direct>(row) },
+            false => unsafe { encoder.push::<Api>(row) },
         };
         if done.map_err(|Raised| PyErr::fetch(py))? {
-            self.flush(py)?;
+            encoder.write(py)?;
         }
         Ok(())
     }
 
     /// Write the rows that were taken.
-    fn flush(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn flush(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Self::free(slf)?.write(slf.py())
+    }
+
+    /// Write the rows that were taken, and end the stream.
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (mut encoder, py) = (Self::free(slf)?, slf.py());
+        if std::mem::replace(&mut encoder.closed, true) {
+            return Ok(());
+        }
+        encoder.write(py)?;
+        let mut last = encoder
+            .encoder
+            .take()
+            .unwrap_or_else(|| Encoder::new(Shape::empty(), false));
+        let codec = encoder.options.codec;
+        last.finish(&mut encoder.out, codec);
+        state(py).put_encoder(last);
+        encoder.send(py)
+    }
+}
+
+impl RowEncoder {
+    /// The encoder, if nobody uses it and what it wrote is whole.
+    fn free<'py>(slf: &Bound<'py, Self>) -> PyResult<PyRefMut<'py, Self>> {
+        let Ok(encoder) = slf.try_borrow_mut() else {
+            let what = "the encoder is in use: by another thread, or by what it is called from, such as its sink";
+            return Err(error::argument(what.into()));
+        };
+        if encoder.broken {
+            let what = "the sink raised an error before, and rows are lost: write all of them anew, to another one";
+            return Err(error::argument(what.into()));
+        }
+        Ok(encoder)
+    }
+
+    fn write(&mut self, py: Python<'_>) -> PyResult<()> {
         if let Some(encoder) = &mut self.encoder {
             let (rows, rest) = (encoder.rows, encoder.rest_rows);
             encoder.flush(&mut self.out, self.options.codec);
@@ -82,23 +130,6 @@ impl RowEncoder {
         self.send(py)
     }
 
-    /// Write the rows that were taken, and end the stream.
-    fn close(&mut self, py: Python<'_>) -> PyResult<()> {
-        if std::mem::replace(&mut self.closed, true) {
-            return Ok(());
-        }
-        self.flush(py)?;
-        let mut encoder = self
-            .encoder
-            .take()
-            .unwrap_or_else(|| Encoder::new(Shape::empty(), false));
-        encoder.finish(&mut self.out, self.options.codec);
-        state(py).put_encoder(encoder);
-        self.send(py)
-    }
-}
-
-impl RowEncoder {
     fn send(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.out.is_empty() {
             return Ok(());
@@ -106,7 +137,10 @@ impl RowEncoder {
         state(py).count(|counts| counts.bytes_written += self.out.len() as u64);
         let bytes = PyBytes::new(py, &self.out);
         self.out.clear();
-        self.sink.call1(py, (bytes,)).map(|_| ())
+        self.broken = true;
+        self.sink.call1(py, (bytes,))?;
+        self.broken = false;
+        Ok(())
     }
 
     /// Whether a batch is full.
