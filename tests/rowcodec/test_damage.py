@@ -95,6 +95,12 @@ def test_dictionary_of_what_none_can_hold(told: str) -> None:
             read_it(given)
 
 
+def test_time_that_is_beyond_in_its_zone() -> None:
+    times = pa.array([253_402_300_799_000_000], pa.timestamp("us", "Asia/Tokyo"))
+    with pytest.raises(BadData, match="beyond those of Python"):
+        rowcodec.from_batch(pa.record_batch([times], ["at"]))
+
+
 def test_error_tells_where() -> None:
     data = rowcodec.dumps([(1, "a")])
     with pytest.raises(BadData, match=r"at byte \d+") as found:

@@ -317,7 +317,11 @@ impl<'a> Bound_<'a> {
                     let shift = i64::from(minutes.unwrap_or(0)) * 60_000_000;
                     let wall = micros.saturating_add(shift);
                     let found = time::of_instant(wall, zone.as_ptr(), minutes.is_none());
-                    found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
+                    let beyond = found.is_none_or(|found| found.is_null() && time::is_beyond());
+                    match found {
+                        Some(found) if !beyond => found,
+                        _ => context.fail("a time is beyond those of Python"),
+                    }
                 }
                 Make::Delta { unit } => {
                     let micros = time::micros(i64::from_le_bytes(self.read(n)), *unit);

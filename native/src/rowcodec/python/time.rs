@@ -256,6 +256,17 @@ pub fn of_instant(instant: i64, zone: *mut PyObject, named: bool) -> Option<*mut
     }
 }
 
+/// Whether a zone raised that its clock would be beyond Python's days; then nothing is raised any more.
+pub fn is_beyond() -> bool {
+    unsafe {
+        let beyond = ffi::PyErr_ExceptionMatches(ffi::PyExc_OverflowError) != 0;
+        if beyond {
+            ffi::PyErr_Clear();
+        }
+        beyond
+    }
+}
+
 pub fn new_delta(micros: i64) -> Option<*mut PyObject> {
     let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     Some(delta_of_parts(
