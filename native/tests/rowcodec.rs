@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use headrace_native::rowcodec::check::check;
+use headrace_native::rowcodec::wire::flatbuf::{Slot, Writer};
+use headrace_native::rowcodec::wire::message::{END, Out, SCHEMA, V5, put_framed};
+use headrace_native::rowcodec::wire::{Dictionary, Field, Schema, Type};
 
 const FUZZED: Duration = Duration::from_secs(5);
 
@@ -49,6 +52,66 @@ fn no_stream_is_read_that_was_cut() {
             assert!(check(&bytes[..end]).is_err(), "{} cut at {end}", path.display());
         }
     }
+}
+
+/// A stream of a schema alone.
+fn stream_of(schema: &[u8]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    put_framed(&mut stream, schema);
+    stream.put(&END);
+    stream
+}
+
+#[test]
+fn entries_of_maps_are_no_dictionary() {
+    let mut entries = Field::new("entries", Type::Struct);
+    entries.children = vec![Field::new("key", Type::Utf8), Field::new("value", Type::Bool)];
+    let stream = |entries: &Field| {
+        let mut map = Field::new("map", Type::Map);
+        map.children = vec![entries.clone()];
+        let fields = vec![map];
+        stream_of(
+            &Schema {
+                fields,
+                ..Schema::default()
+            }
+            .write(),
+        )
+    };
+    assert_eq!(check(&stream(&entries)).unwrap(), 0);
+    entries.dictionary = Some(Dictionary {
+        id: 0,
+        bits: 8,
+        signed: true,
+    });
+    assert!(check(&stream(&entries)).is_err());
+}
+
+/// All fields, and all of their metadata, are the same bytes of the message.
+#[test]
+fn a_schema_does_not_tell_a_thing_too_often() {
+    const TIMES: usize = 20_000;
+    let mut out = Writer::new();
+    let message = out.table([Slot::I16(V5), Slot::U8(SCHEMA), Slot::Offset, Slot::Default]);
+    out.point(message[2], out.next_table(2));
+    let schema = out.table([Slot::I16(0), Slot::Offset]);
+    let fields = out.offsets(schema[1], TIMES);
+    let field = out.next_table(7);
+    (0..TIMES).for_each(|n| out.point(fields + 4 * n, field));
+    let (kind, ty, metadata) = (2, 3, 6);
+    let mut slots = [Slot::Default; 7];
+    (slots[kind], slots[ty], slots[metadata]) = (Slot::U8(1), Slot::Offset, Slot::Offset);
+    let field = out.table(slots);
+    out.point(field[ty], out.next_table(1));
+    out.table([Slot::Default]);
+    let pairs = out.offsets(field[metadata], TIMES);
+    let pair = out.next_table(2);
+    (0..TIMES).for_each(|n| out.point(pairs + 4 * n, pair));
+    let pair = out.table([Slot::Offset, Slot::Offset]);
+    out.string(pair[0], "key");
+    out.string(pair[1], "value");
+    let damage = check(&stream_of(&out.bytes)).unwrap_err();
+    assert!(damage.to_string().contains("far more"), "{damage}");
 }
 
 /// What the fuzz target does for as long as it is let, for some seconds.

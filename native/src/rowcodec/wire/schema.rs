@@ -7,6 +7,10 @@ use super::flatbuf::{Bytes, Slot, Table, Writer};
 pub const DEPTH: usize = 64;
 /// How many fields a schema may have, those within others counted.
 const FIELDS: usize = 65_536;
+/// Names and metadata of a schema may have eight times the bytes of its message, and so many more.
+const TOLD_BYTES: usize = 1 << 20;
+/// What each of them takes at least.
+const LEAST_BYTES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -95,12 +99,15 @@ impl Schema {
             1 => true,
             _ => return Err(table.damage("the byte order is neither little nor big")),
         };
-        let mut left = FIELDS;
+        let mut left = Left {
+            fields: FIELDS,
+            bytes: TOLD_BYTES + 8 * table.bytes.all.len(),
+        };
         let fields = read_fields(table, 1, DEPTH, &mut left)?;
         Ok(Self {
             big_endian,
             fields,
-            metadata: read_metadata(table, 2)?,
+            metadata: read_metadata(table, 2, &mut left)?,
         })
     }
 
@@ -133,7 +140,23 @@ fn told<'a>(metadata: &'a Metadata, key: &str) -> Option<&'a str> {
         .map(|(_, value)| value.as_str())
 }
 
-fn read_metadata(table: Table<'_>, slot: usize) -> Result<Metadata> {
+/// What a schema may have yet: its parts may stand in the message once, and be told of again and again.
+struct Left {
+    fields: usize,
+    bytes: usize,
+}
+
+impl Left {
+    fn take(&mut self, table: Table<'_>, bytes: usize) -> Result<()> {
+        self.bytes = self
+            .bytes
+            .checked_sub(LEAST_BYTES + bytes)
+            .ok_or_else(|| table.damage("the schema tells far more than it has bytes"))?;
+        Ok(())
+    }
+}
+
+fn read_metadata(table: Table<'_>, slot: usize, left: &mut Left) -> Result<Metadata> {
     let mut found = Vec::new();
     for pair in table.tables(slot)? {
         let pair = pair?;
@@ -141,19 +164,21 @@ fn read_metadata(table: Table<'_>, slot: usize) -> Result<Metadata> {
             pair.string(0)?.unwrap_or_default(),
             pair.string(1)?.unwrap_or_default(),
         );
+        left.take(pair, key.len() + value.len())?;
         found.push((key.to_owned(), value.to_owned()));
     }
     Ok(found)
 }
 
-fn read_fields(table: Table<'_>, slot: usize, depth: usize, left: &mut usize) -> Result<Vec<Field>> {
+fn read_fields(table: Table<'_>, slot: usize, depth: usize, left: &mut Left) -> Result<Vec<Field>> {
     let mut found = Vec::new();
     for field in table.tables(slot)? {
         let field = field?;
         if depth == 0 {
             return Err(field.damage("types are nested too deep"));
         }
-        *left = left
+        left.fields = left
+            .fields
             .checked_sub(1)
             .ok_or_else(|| field.damage("the schema has too many fields"))?;
         let children = read_fields(field, 5, depth - 1, left)?;
@@ -167,13 +192,15 @@ fn read_fields(table: Table<'_>, slot: usize, depth: usize, left: &mut usize) ->
         if ty == Type::Map && !is_entries(&children[0]) {
             return Err(field.damage("the entries of a map are not a struct of key and value"));
         }
+        let name = field.string(0)?.unwrap_or_default();
+        left.take(field, name.len())?;
         found.push(Field {
-            name: field.string(0)?.unwrap_or_default().to_owned(),
+            name: name.to_owned(),
             nullable: field.u8(1, 0)? != 0,
             dictionary: field.table(4)?.map(read_dictionary).transpose()?,
             ty,
             children,
-            metadata: read_metadata(field, 6)?,
+            metadata: read_metadata(field, 6, left)?,
         });
     }
     Ok(found)
