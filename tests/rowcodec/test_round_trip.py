@@ -6,6 +6,8 @@ import datetime as dt
 import decimal
 import io
 import pickle
+import subprocess
+import sys
 import uuid
 import zoneinfo
 from collections.abc import Callable
@@ -220,6 +222,21 @@ def test_same_list_again_and_again() -> None:
     for _ in range(60):
         assert found[0] is not None
         found = found[0]
+
+
+def test_same_text_again_and_again_in_a_variant() -> None:
+    """20 GB for who does not look how much there is: the process must not die of it."""
+    script = """
+import resource
+from headrace import errors, rowcodec
+resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
+try:
+    rowcodec.dumps([({1: ["a" * (1 << 20)] * 20_000, "b": 2},)])
+except errors.LimitExceeded:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
 class Told(type):

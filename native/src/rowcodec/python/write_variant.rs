@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use super::error;
 use super::known::{NUMPY, Raised, is_type};
 use super::layout::Access;
-use super::push::Context;
+use super::push::{Context, MOST};
 use super::record::Kind;
 use super::shape::pairs;
 use super::{time, value};
@@ -18,7 +18,7 @@ const PROTOCOL: i32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     Whole,
-    /// It is nested too deep, perhaps within itself: only pickle can tell it.
+    /// It is nested too deep, perhaps within itself, or too large: only pickle can tell it.
     Not,
 }
 
@@ -40,6 +40,7 @@ pub fn write_row<A: Access>(
     let start = out.len();
     if write::<A>(context, o, out)? == Written::Not {
         out.truncate(start);
+        context.full = false;
         pickle(context, o, out)?;
     }
     Ok(())
@@ -72,6 +73,11 @@ fn nested<A: Access>(
     depth: usize,
 ) -> Result<Written, Raised> {
     if depth == 0 {
+        return Ok(Written::Not);
+    }
+    // No column holds more, and a list may hold one text so often that no memory does.
+    if out.len() > MOST {
+        context.full = true;
         return Ok(Written::Not);
     }
     let (py, known) = (context.py, context.known);
