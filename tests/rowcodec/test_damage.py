@@ -95,6 +95,18 @@ def test_dictionary_of_what_none_can_hold(told: str) -> None:
             read_it(given)
 
 
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_no_rows_of_a_batch_of_many(codec: str) -> None:
+    """pyarrow writes all of the offsets."""
+    batch = pa.record_batch([pa.array([[n] for n in range(1000)])], ["list"])
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch.slice(0, 0))
+        writer.write_batch(batch)
+    assert rowcodec.loads(sink.getvalue()) == batch.to_pylist()
+
+
 def test_time_that_is_beyond_in_its_zone() -> None:
     times = pa.array([253_402_300_799_000_000], pa.timestamp("us", "Asia/Tokyo"))
     with pytest.raises(BadData, match="beyond those of Python"):

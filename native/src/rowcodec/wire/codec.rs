@@ -40,7 +40,8 @@ pub fn compressed(codec: Codec, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The bytes of a buffer of at most `most` bytes: what no array can need is not unpacked.
+/// The bytes of a buffer, `most` of them at most: what its array cannot need is not unpacked, such as the offsets that
+/// pyarrow writes for no rows of a batch of many.
 pub fn plain<'a>(codec: Codec, stored: &'a [u8], at: usize, most: usize) -> Result<Cow<'a, [u8]>> {
     if stored.is_empty() {
         return Ok(Cow::Borrowed(stored));
@@ -53,11 +54,11 @@ pub fn plain<'a>(codec: Codec, stored: &'a [u8], at: usize, most: usize) -> Resu
         return Ok(Cow::Borrowed(frame));
     }
     let size = usize::try_from(size)
-        .ok()
-        .filter(|&size| size <= most)
-        .ok_or_else(|| Damage::new(at, "a compressed buffer tells a size that is out of range"))?;
+        .map_err(|_| Damage::new(at, "a compressed buffer tells a size that is out of range"))?;
+    let needed = size.min(most);
     let mut out = Vec::new();
-    let limit = size as u64 + 1;
+    // One more byte, if there were one, would be damage.
+    let limit = needed as u64 + u64::from(needed == size);
     let read = match codec {
         Codec::Lz4 => lz4_flex::frame::FrameDecoder::new(frame)
             .take(limit)
@@ -67,7 +68,7 @@ pub fn plain<'a>(codec: Codec, stored: &'a [u8], at: usize, most: usize) -> Resu
             .and_then(|decoder| decoder.take(limit).read_to_end(&mut out)),
     };
     match read {
-        Ok(read) if read == size => Ok(Cow::Owned(out)),
+        Ok(read) if read == needed => Ok(Cow::Owned(out)),
         _ => Err(Damage::new(at, "a compressed buffer cannot be unpacked")),
     }
 }

@@ -52,15 +52,16 @@ public enum Compression {
     if (size == AS_IT_IS) {
       return frame;
     }
-    if (size < 0 || size > most + PADDING || size > Integer.MAX_VALUE - 8) {
+    long needed = Math.min(size, most + PADDING);
+    if (needed < 0 || needed > Integer.MAX_VALUE - 8) {
       throw Damage.at(stored.at, "a compressed buffer tells a size that is out of range");
     }
-    byte[] found = new byte[(int) Math.min(size, Math.max(AHEAD, frame.length))];
+    byte[] found = new byte[(int) Math.min(needed, Math.max(AHEAD, frame.length))];
     int count = 0;
     try (InputStream stream = reader(new ByteArrayInputStream(frame.bytes, frame.begin, frame.length))) {
-      while (count < size) {
+      while (count < needed) {
         if (count == found.length) {
-          found = Arrays.copyOf(found, (int) Math.min(size, 2L * count));
+          found = Arrays.copyOf(found, (int) Math.min(needed, 2L * count));
         }
         int more = stream.read(found, count, found.length - count);
         if (more <= 0) {
@@ -68,7 +69,7 @@ public enum Compression {
         }
         count += more;
       }
-      if (stream.read() >= 0) {
+      if (needed == size && stream.read() >= 0) {
         throw Damage.at(stored.at, "a compressed buffer has more bytes than it tells");
       }
     } catch (HeadraceException error) {
