@@ -94,6 +94,8 @@ def malformed() -> dict[str, tuple[str, bytes]]:
         "variant_of_too_many": ("damaged", _variant(b"[\xff\xff\xff\xff\x0f")),
         "variant_too_deep": ("damaged", _variant(b"[\x01" * 100 + b"N")),
         "variant_of_unknown_class": ("refused", _variant(b"R\x0anamedtuple\x0bno_module:A\x00")),
+        "rest_of_dictionary": ("damaged", _told("rest", pa.array([b"N", b"T"], pa.binary()).dictionary_encode())),
+        "variants_of_dictionary": ("unsupported", _told("variant", pa.array([b"N"], pa.binary()).dictionary_encode())),
         "union": ("unsupported", _foreign(pa.UnionArray.from_dense(
             pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]))),
         "time_of_day": ("unsupported", _foreign(pa.array([1], pa.time64("us")))),
@@ -110,9 +112,13 @@ def _version(number: bytes) -> bytes:
 
 
 def _variant(value: bytes) -> bytes:
-    field = pa.field("_1", pa.binary(), metadata={"headrace.py": "variant"})
+    return _told("variant", pa.array([value], pa.binary()))
+
+
+def _told(told: str, values: pa.Array) -> bytes:
+    field = pa.field("_1", values.type, metadata={"headrace.py": told})
     schema = pa.schema([field], metadata={"headrace.rows": "1", "headrace.py": "tuple"})
-    return _stream(pa.record_batch([pa.array([value], pa.binary())], schema=schema))
+    return _stream(pa.record_batch([values], schema=schema))
 
 
 def _foreign(array: pa.Array) -> bytes:

@@ -16,6 +16,7 @@ final class SchemaReader {
   private static final Set<String> KEYS = Set.of(Schema.VERSION, Field.PY, "headrace.class", Field.EXTENSION);
   private static final int LONGEST_KEY = 20;
   private static final Set<String> KINDS = Set.of("tuple", "list", "dict", "namedtuple", "dataclass", "row", "value");
+  private static final Set<String> CHANGING = Set.of("bytearray", "variant");
   private static final TimeUnit[] UNITS = {TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS, TimeUnit.NANOSECONDS};
 
   /** Fields that may still come, those within others counted; offsets may point to one place many times. */
@@ -45,8 +46,11 @@ final class SchemaReader {
     if (py != null && !KINDS.contains(py)) {
       throw Damage.unsupported(header.at(), "rows are of an unknown kind");
     }
-    if (schema.hasRest() && schema.fields.get(schema.fields.size() - 1).type.kind != ArrowType.Kind.BINARY) {
-      throw header.damage("the column of rows that do not fit is not binary");
+    if (schema.hasRest()) {
+      Field rest = schema.fields.get(schema.fields.size() - 1);
+      if (rest.type.kind != ArrowType.Kind.BINARY || rest.coding != null) {
+        throw header.damage("the column of rows that do not fit is not binary");
+      }
     }
     if ("value".equals(py) && schema.columns().size() != 1) {
       throw header.damage("rows that are values have another number of columns than one");
@@ -114,7 +118,7 @@ final class SchemaReader {
     }
     Table dictionary = table.table(4);
     Field.Coding coding = dictionary == null ? null : coding(dictionary);
-    if (coding != null && (wanted != 0 || "bytearray".equals(told.get(Field.PY)))) {
+    if (coding != null && (wanted != 0 || CHANGING.contains(told.getOrDefault(Field.PY, "")))) {
       throw Damage.unsupported(table.at(), "column \"" + name + "\" has a dictionary of values that can be changed");
     }
     return new Field(name, type, table.int8(1, 0) != 0, children, told, coding);
