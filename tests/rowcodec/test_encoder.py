@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import socket
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +93,22 @@ def test_encoder_that_is_in_use() -> None:
     encoder.append((1,))
     with pytest.raises(InvalidArgument, match="in use"):
         encoder.flush()
+
+
+def test_memory_that_is_kept() -> None:
+    """What encoders had is kept for the next ones, but not without end."""
+
+    def kept() -> int:
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = 0
+    for n in range(40):
+        with rowcodec.Encoder(io.BytesIO(), dictionaries=False) as encoder:
+            for _ in range(8_000):
+                encoder.append({f"column {n}": "x" * 1_500})
+        before = before or kept()
+    assert kept() - before < 200 << 20
 
 
 def test_sink_that_holds_its_encoder_is_freed() -> None:

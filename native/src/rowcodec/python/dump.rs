@@ -44,7 +44,7 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
     };
     let (rows, machine_rows) = (context.row, context.machine_rows);
     let bytes = out.as_ref().map_or(0, BytesOut::len);
-    state.end(classes, encoder.filter(|encoder| !encoder.retyped), |counts| {
+    state.end(classes, encoder.filter(Encoder::can_be_kept), |counts| {
         counts.rows_written += rows as u64;
         counts.bytes_written += bytes as u64;
         counts.rest_rows += rest as u64;

@@ -75,10 +75,18 @@ impl Encoder {
         }
     }
 
+    pub fn capacity(&self) -> usize {
+        let columns: usize = self.columns.iter().map(Column::capacity).sum();
+        columns + self.rest.capacity() + self.room.capacity()
+    }
+
+    pub fn can_be_kept(&self) -> bool {
+        !self.retyped && self.capacity() <= KEPT_BYTES
+    }
+
     /// As new, but with the room that it had; None where that is too much to be kept.
     pub fn reset(mut self, coding: bool) -> Option<Self> {
-        let columns: usize = self.columns.iter().map(Column::capacity).sum();
-        if self.retyped || columns + self.room.capacity() > KEPT_BYTES {
+        if !self.can_be_kept() {
             return None;
         }
         self.columns.iter_mut().for_each(|column| column.reset(coding));

@@ -11,6 +11,8 @@ use super::shape::Shape;
 
 /// Shapes, and schemas, that are kept: the one that was used longest ago makes room.
 const MOST: usize = 128;
+/// Bytes of the columns of all encoders that are kept.
+const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Default, Clone, Copy)]
 pub struct Counts {
@@ -80,7 +82,7 @@ impl State {
     }
 
     pub fn put_encoder(&self, encoder: Encoder) {
-        if encoder.retyped {
+        if !encoder.can_be_kept() {
             return;
         }
         let shape = encoder.shape.clone();
@@ -88,8 +90,15 @@ impl State {
         kept.clock += 1;
         let now = kept.clock;
         let before = kept.encoders.insert(shape, (now, encoder));
-        let oldest = oldest(&kept.encoders, |(clock, _)| *clock);
-        let gone = oldest.and_then(|shape| kept.encoders.remove(&shape));
+        let mut gone = Vec::new();
+        loop {
+            let bytes: usize = kept.encoders.values().map(|(_, encoder)| encoder.capacity()).sum();
+            let most = if bytes > MOST_BYTES { 1 } else { MOST };
+            match oldest(&kept.encoders, most, |(clock, _)| *clock) {
+                Some(shape) => gone.push(kept.encoders.remove(&shape)),
+                None => break,
+            }
+        }
         drop(kept);
         drop((before, gone));
     }
@@ -117,7 +126,7 @@ impl State {
         kept.counts.compiled += 1;
         let now = kept.clock;
         let before = kept.plans.insert(schema.to_vec(), (now, plan.clone()));
-        let oldest = oldest(&kept.plans, |(clock, _)| *clock);
+        let oldest = oldest(&kept.plans, MOST, |(clock, _)| *clock);
         let gone = oldest.and_then(|schema| kept.plans.remove(&schema));
         drop(kept);
         drop((before, gone));
@@ -153,9 +162,13 @@ impl State {
     }
 }
 
-/// The key that was used longest ago, where there are too many.
-fn oldest<K: Clone + Eq + std::hash::Hash, V>(kept: &HashMap<K, V>, clock: impl Fn(&V) -> u64) -> Option<K> {
-    if kept.len() <= MOST {
+/// The key that was used longest ago, where there are more than so many.
+fn oldest<K: Clone + Eq + std::hash::Hash, V>(
+    kept: &HashMap<K, V>,
+    most: usize,
+    clock: impl Fn(&V) -> u64,
+) -> Option<K> {
+    if kept.len() <= most {
         return None;
     }
     kept.iter()
