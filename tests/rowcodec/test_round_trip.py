@@ -11,6 +11,7 @@ import sys
 import uuid
 import zoneinfo
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,16 @@ def test_row_that_holds_itself() -> None:
     (found,) = rowcodec.loads(rowcodec.dumps([row]), allow_pickle=True)
     assert found[0] == 1
     assert found[1] is found
+
+
+def test_zone_of_a_file_is_refused() -> None:
+    """As by pickle: its key may be that of another zone."""
+    with resources.files("tzdata.zoneinfo.Asia").joinpath("Tokyo").open("rb") as file:
+        zone = zoneinfo.ZoneInfo.from_file(file, key="Europe/Berlin")
+    at = dt.datetime(2024, 6, 1, 12, tzinfo=zone)
+    for rows in ([(at,)], [(at.replace(tzinfo=BERLIN),)] * 100 + [(at,)], [([at, 1],)]):
+        with pytest.raises(pickle.PicklingError, match="file"):
+            rowcodec.dumps(rows)
 
 
 def test_same_list_again_and_again() -> None:

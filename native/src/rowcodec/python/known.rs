@@ -1,11 +1,14 @@
 //! Classes and functions of Python that the codec knows, found once.
 
 use std::ffi::CStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+
+use super::time;
 
 pub struct Known {
     pub decimal: Py<PyAny>,
@@ -19,6 +22,8 @@ pub struct Known {
     pub none: Py<PyAny>,
     pub empty: Py<PyAny>,
     numpy: PyOnceLock<Numpy>,
+    /// The zone that was asked for its key last, for it is that of most times that follow.
+    zone: Mutex<Option<(Py<PyAny>, Arc<str>)>>,
 }
 
 // Kept for the life of the process, as the interpreter's own tables of types are.
@@ -53,6 +58,7 @@ pub fn known(py: Python<'_>) -> PyResult<&Known> {
             none: py.None(),
             empty: pyo3::types::PyTuple::empty(py).into_any().unbind(),
             numpy: PyOnceLock::new(),
+            zone: Mutex::default(),
         })
     })
 }
@@ -87,6 +93,19 @@ impl Known {
                 frombuffer: module.getattr("frombuffer")?.unbind(),
             })
         })
+    }
+
+    /// As `time::zone_key`.
+    pub fn zone_key(&self, py: Python<'_>, zone: *mut PyObject) -> Option<Arc<str>> {
+        let last = || self.zone.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, key)) = last().as_ref().filter(|(last, _)| last.as_ptr() == zone) {
+            return Some(key.clone());
+        }
+        let key: Arc<str> = time::zone_key(py, zone)?.into();
+        let held = unsafe { Bound::from_borrowed_ptr(py, zone) }.unbind();
+        let before = last().replace((held, key.clone()));
+        drop(before);
+        Some(key)
     }
 
     /// Which of `NUMPY` an object is a scalar of, exactly.

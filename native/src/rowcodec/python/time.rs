@@ -134,9 +134,10 @@ pub fn timezone_parts(py: Python<'_>, zone: *mut PyObject) -> PyResult<(i64, Opt
     Ok((offset, name))
 }
 
-/// The key of a `ZoneInfo` that has one.
+/// The key of a `ZoneInfo` that has one. One of a file may be another zone than its key tells: it cannot be pickled.
 pub fn zone_key(py: Python<'_>, zone: *mut PyObject) -> Option<String> {
     let zone = unsafe { Bound::from_borrowed_ptr(py, zone) };
+    zone.call_method0(intern!(py, "__reduce__")).ok()?;
     zone.getattr(intern!(py, "key")).ok()?.extract().ok()
 }
 
@@ -145,8 +146,10 @@ fn zone_shape(py: Python<'_>, known: &Known, zone: *mut PyObject) -> Option<Zone
         return Some(ZoneShape::Offset(0));
     }
     if is_type(zone, &known.zone_info) {
-        let key = zone_key(py, zone).filter(|key| offset_minutes(key).is_none() && !key.is_empty())?;
-        return Some(ZoneShape::Named(key.into()));
+        let key = known
+            .zone_key(py, zone)
+            .filter(|key| offset_minutes(key).is_none() && !key.is_empty())?;
+        return Some(ZoneShape::Named(key));
     }
     if is_type(zone, &known.timezone) {
         let (offset, name) = timezone_parts(py, zone).ok()?;

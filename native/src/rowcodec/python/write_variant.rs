@@ -313,7 +313,7 @@ fn datetime(context: &Context<'_, '_>, o: *mut PyObject, out: &mut Vec<u8>) -> R
             }
         }
     } else if is_type(zone, &known.zone_info) {
-        let Some(key) = time::zone_key(py, zone) else {
+        let Some(key) = known.zone_key(py, zone) else {
             return Ok(false);
         };
         told.push(tag::NAMED_ZONE);
