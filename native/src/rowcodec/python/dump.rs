@@ -57,7 +57,7 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
 const EXPECTED: usize = 32;
 
 /// Bytes that there is room for before they are there.
-const MOST_EXPECTED: usize = 256 << 20;
+const MOST_EXPECTED: usize = 1 << 30;
 
 struct Written {
     encoder: Encoder,
