@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -93,6 +96,34 @@ def test_dictionary_of_what_none_can_hold(told: str) -> None:
     for read_it, given in ((rowcodec.loads, sink.getvalue()), (rowcodec.from_batch, batch)):
         with pytest.raises((BadData, Unsupported), match="dictionary|is not binary"):
             read_it(given)
+
+
+@dataclasses.dataclass(frozen=True)
+class Meddler:
+    """Runs code when it becomes a key."""
+
+    value: int
+    meddle: ClassVar[Callable[[], object]] = staticmethod(lambda: None)
+
+    def __hash__(self) -> int:
+        Meddler.meddle()
+        return 1
+
+
+def test_bytes_that_change_while_they_are_read() -> None:
+    rows = [({Meddler(n): "key"}, f"text {n}") for n in range(1000)]
+    given = bytearray(rowcodec.dumps(rows, dictionaries=False))
+
+    def change() -> None:
+        given[1000:] = b"\x7f" * (len(given) - 1000)
+
+    Meddler.meddle = staticmethod(change)
+    try:
+        found = rowcodec.loads(given)
+    finally:
+        Meddler.meddle = staticmethod(lambda: None)
+    assert given[-8:] == b"\x7f" * 8
+    assert found == rows
 
 
 @pytest.mark.parametrize("codec", ["lz4", "zstd"])

@@ -48,6 +48,7 @@ def loads(buf: Buffer, *, allow_pickle: bool = False) -> list[Any]:
     Nothing of what the bytes say is run: classes of records are found among the modules that are loaded.
 
     Args:
+        buf: the bytes; what may be written to, such as a bytearray, is copied first.
         allow_pickle: unpickle values, and import the modules of records. Such bytes can run any code.
 
     Raises:

@@ -1,33 +1,44 @@
-//! The bytes of an object, which stay where they are while they are looked at.
+//! The bytes of an object, which stay what and where they are while they are looked at.
 
 use std::pin::Pin;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-pub struct View(Pin<Box<ffi::Py_buffer>>);
+pub struct View {
+    buffer: Pin<Box<ffi::Py_buffer>>,
+    /// Of an object that others may write to: what was checked must not become something else.
+    copied: Option<Vec<u8>>,
+}
 
 impl View {
     /// Raises a BufferError, or a TypeError, where the object has no bytes one after the other.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         // What it is filled with may point to itself.
-        let mut view = Box::pin(unsafe { std::mem::zeroed::<ffi::Py_buffer>() });
-        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, ffi::PyBUF_SIMPLE) } != 0 {
+        let mut buffer = Box::pin(unsafe { std::mem::zeroed::<ffi::Py_buffer>() });
+        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *buffer, ffi::PyBUF_SIMPLE) } != 0 {
             return Err(PyErr::fetch(object.py()));
         }
-        Ok(Self(view))
+        let mut view = Self { buffer, copied: None };
+        if view.buffer.readonly == 0 {
+            view.copied = Some(view.bytes().to_vec());
+        }
+        Ok(view)
     }
 
     pub fn bytes(&self) -> &[u8] {
-        if self.0.len == 0 {
+        if let Some(copied) = &self.copied {
+            return copied;
+        }
+        if self.buffer.len == 0 {
             return &[];
         }
-        unsafe { std::slice::from_raw_parts(self.0.buf.cast(), self.0.len as usize) }
+        unsafe { std::slice::from_raw_parts(self.buffer.buf.cast(), self.buffer.len as usize) }
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        unsafe { ffi::PyBuffer_Release(&mut *self.0) };
+        unsafe { ffi::PyBuffer_Release(&mut *self.buffer) };
     }
 }
