@@ -25,7 +25,9 @@ def _write(sink: Sink) -> Callable[[bytes], object]:
         while left:
             written = sink.write(left)
             if written is None:
-                raise BlockingIOError("the sink does not block, and takes no more bytes now: give one that does")
+                raise BlockingIOError(
+                    "the sink does not block, and takes no more bytes now: give one that does"
+                )
             left = left[written:]
 
     return write
@@ -62,8 +64,8 @@ class Encoder:
             self._native = headrace_native.RowEncoder(_write(sink), allow_pickle, compression, dictionaries)
 
     def append(self, row: Any) -> None:
-        """Raises Unsupported, LimitExceeded, and the row is left out; InvalidArgument: it is closed, in use, or the sink
-        has raised before; or what the sink raises, after which nothing more can be written."""
+        """Raises Unsupported, LimitExceeded, and the row is left out; InvalidArgument: it is closed, in use, or its
+        sink has raised before; or what the sink raises, after which nothing more can be written."""
         try:
             self._native.append(row)
         except headrace_native.RowError:

@@ -107,11 +107,13 @@ impl RowEncoder {
     /// The encoder, if nobody uses it and what it wrote is whole.
     fn free<'py>(slf: &Bound<'py, Self>) -> PyResult<PyRefMut<'py, Self>> {
         let Ok(encoder) = slf.try_borrow_mut() else {
-            let what = "the encoder is in use: by another thread, or by what it is called from, such as its sink";
+            let what =
+                "the encoder is in use: by another thread, or by what it is called from, such as its sink";
             return Err(error::argument(what.into()));
         };
         if encoder.broken {
-            let what = "the sink raised an error before, and rows are lost: write all of them anew, to another one";
+            let what =
+                "the sink raised an error before, and rows are lost: write all of them anew, to another one";
             return Err(error::argument(what.into()));
         }
         Ok(encoder)

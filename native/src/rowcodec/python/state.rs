@@ -92,7 +92,11 @@ impl State {
         let before = kept.encoders.insert(shape, (now, encoder));
         let mut gone = Vec::new();
         loop {
-            let bytes: usize = kept.encoders.values().map(|(_, encoder)| encoder.capacity()).sum();
+            let bytes: usize = kept
+                .encoders
+                .values()
+                .map(|(_, encoder)| encoder.capacity())
+                .sum();
             let most = if bytes > MOST_BYTES { 1 } else { MOST };
             match oldest(&kept.encoders, most, |(clock, _)| *clock) {
                 Some(shape) => gone.push(kept.encoders.remove(&shape)),
