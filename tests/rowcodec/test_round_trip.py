@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import datetime as dt
 import decimal
 import io
@@ -13,7 +14,7 @@ import zoneinfo
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import headrace_native
 import hypothesis
@@ -212,6 +213,18 @@ def test_row_that_holds_itself() -> None:
     (found,) = rowcodec.loads(rowcodec.dumps([row]), allow_pickle=True)
     assert found[0] == 1
     assert found[1] is found
+
+
+class Registered(NamedTuple):
+    x: Any
+
+
+copyreg.pickle(Registered, lambda found: (list, ((found.x,),)))  # type: ignore[arg-type]
+
+
+def test_class_that_is_registered_to_pickle_in_its_way() -> None:
+    check([Registered(n) for n in range(3)])
+    check([(Registered(1), 2)])
 
 
 def test_zone_of_a_file_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Which classes are records, and the classes that names of records stand for. Part of the native module."""
 
+import copyreg
 import dataclasses
 import importlib
 import sys
@@ -30,6 +31,8 @@ def describe(cls):
 
 def _plain(cls, base):
     own = cls.__dict__
+    if cls in copyreg.dispatch_table:
+        return False
     return type(cls) is type and cls.__bases__ == (base,) and _OWN_WAYS.isdisjoint(own)
 
 
