@@ -17,7 +17,13 @@ pub struct BytesOut {
     start: *mut u8,
     len: usize,
     room: usize,
+    /// Up to where pages are there.
+    mapped: usize,
 }
+
+/// Of so many bytes pages are mapped ahead, some of them at a time.
+const LARGE: usize = 4 << 20;
+const AHEAD: usize = 1 << 19;
 
 impl BytesOut {
     pub fn new(room: usize) -> Self {
@@ -27,6 +33,7 @@ impl BytesOut {
             start: std::ptr::null_mut(),
             len: 0,
             room,
+            mapped: usize::MAX,
         };
         out.find();
         out
@@ -53,21 +60,31 @@ impl BytesOut {
             unsafe { _PyBytes_Resize(&mut self.object, room as isize) };
             self.room = room;
             self.find();
-            self.ask_for_large_pages();
+            // Where it is large, it lies in pages of its own, which may have moved.
+            self.mapped = if room < LARGE { usize::MAX } else { self.len };
         }
     }
 
-    /// What is written once, from front to back, costs less to map in large pages, where the system has them.
-    fn ask_for_large_pages(&self) {
-        const LARGE: usize = 4 << 20;
-        const PAGE: usize = 4096;
+    /// Have the system map what is written to next: that takes less for many pages at once than for one after the other.
+    #[cold]
+    fn map_ahead(&mut self, end: usize) {
+        let before = self.mapped.max(self.len);
+        self.mapped = self.room.min(end.next_multiple_of(AHEAD) + AHEAD);
         #[cfg(target_os = "linux")]
-        if !self.object.is_null() && self.room >= LARGE {
-            let start = self.object.addr() + self.len;
-            let aligned = start.next_multiple_of(PAGE);
-            let length = self.room - self.len - (aligned - start);
-            // A hint: that it cannot be followed does not matter.
-            unsafe { libc::madvise(self.object.with_addr(aligned).cast(), length, libc::MADV_HUGEPAGE) };
+        if !self.object.is_null() {
+            const PAGE: usize = 4096;
+            let start = (self.start.addr() + before).next_multiple_of(PAGE);
+            let end = (self.start.addr() + self.mapped) / PAGE * PAGE;
+            if start < end {
+                // A hint: that it cannot be followed does not matter.
+                unsafe {
+                    libc::madvise(
+                        self.start.with_addr(start).cast(),
+                        end - start,
+                        libc::MADV_POPULATE_WRITE,
+                    )
+                };
+            }
         }
     }
 
@@ -85,6 +102,9 @@ impl Out for BytesOut {
     fn put(&mut self, bytes: &[u8]) {
         if self.len + bytes.len() > self.room {
             self.reserve((self.len + bytes.len()).max(self.room + self.room / 2));
+        }
+        if self.len + bytes.len() > self.mapped {
+            self.map_ahead(self.len + bytes.len());
         }
         // Without memory there is no object any more, and a MemoryError is set.
         if self.object.is_null() {
