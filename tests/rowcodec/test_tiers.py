@@ -354,3 +354,21 @@ assert rowcodec.dumps(rows, tier="machine") == rowcodec.dumps(rows, tier="progra
 stats = rowcodec.stats()
 assert (stats["machine_rows"], stats["machine_made"], stats["machine_bytes"]) == (0, 0, 0)
 """)
+
+
+def test_objects_of_many_rows_lie_in_memory_that_is_given_back() -> None:
+    """What is mapped ahead for them is let go of with them."""
+    code = """
+import resource
+from headrace import rowcodec
+data = rowcodec.dumps([(n, str(n), n / 3) for n in range(400_000)])
+rowcodec.loads(data)
+with open("/proc/self/statm") as file:
+    before = int(file.read().split()[1]) * resource.getpagesize()
+for _ in range(5):
+    rowcodec.loads(data)
+with open("/proc/self/statm") as file:
+    after = int(file.read().split()[1]) * resource.getpagesize()
+assert after - before < 8 << 20, (before, after)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,6 +6,7 @@ use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use super::arenas::Filled;
 use super::bound::{Bound_, Context, Dictionaries};
 use super::build::{Builder, Failed};
 use super::error;
@@ -242,6 +243,7 @@ pub fn rows_of<'py>(
     context: &mut Context<'_, 'py>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = context.py;
+    let _filled = Filled::by(rows * (columns.len() + 1));
     let fits = &columns[..plan.columns.len()];
     let bound = plan.columns.iter().zip(fits);
     let bound = bound

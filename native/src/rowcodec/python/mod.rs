@@ -1,5 +1,6 @@
 //! The row codec as Python sees it; `headrace_native.pyi` tells its types.
 
+mod arenas;
 mod bound;
 mod build;
 mod bytes_out;
@@ -201,6 +202,7 @@ fn row_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// Add the codec to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    arenas::install();
     module.add("RowError", module.py().get_type::<error::RowError>())?;
     module.add_class::<encoder::RowEncoder>()?;
     module.add_function(wrap_pyfunction!(dump_rows, module)?)?;
