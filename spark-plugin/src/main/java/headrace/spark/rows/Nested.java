@@ -4,8 +4,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.UUID;
 
-/** How lists and maps within rows are made. */
+/** How what is within rows is made. */
 interface Nested {
   Object list(Object[] values);
 
@@ -13,6 +14,9 @@ interface Nested {
   Object tuple(Object[] values);
 
   Object map(Object[] keys, Object[] values);
+
+  /** Spark has no type for them. */
+  Object uuid(UUID value);
 
   /** `java.util.List`, `Object[]` and `java.util.Map`. */
   Nested JAVA =
@@ -34,6 +38,11 @@ interface Nested {
             map.put(keys[i], values[i]);
           }
           return map;
+        }
+
+        @Override
+        public Object uuid(UUID value) {
+          return value;
         }
       };
 }

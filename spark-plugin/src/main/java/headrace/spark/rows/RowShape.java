@@ -12,11 +12,14 @@ import org.apache.spark.sql.types.StructType;
 /** Rows as those of a frame. */
 final class RowShape implements RowReader.Shape<Row> {
   private final ArrayShape arrays;
+  private final boolean typed;
   private Object[] values = {};
+  private Segments segments;
   private StructType type;
 
   RowShape(StructType asked) {
     arrays = new ArrayShape(ScalaNested$.MODULE$, asked);
+    typed = asked != null;
   }
 
   @Override
@@ -28,19 +31,17 @@ final class RowShape implements RowReader.Shape<Row> {
   @Override
   public void batch(Segments segments) throws HeadraceException {
     arrays.batch(segments);
+    this.segments = segments;
     type = segments.type();
   }
 
   @Override
   public void make(int from, int to, Row[] out) throws HeadraceException {
     arrays.make(from, to, values);
+    Column rest = typed ? null : segments.rest();
     for (int i = 0; i < to - from; i++) {
-      Object row = values[i];
-      if (row instanceof Object[] && ((Object[]) row).length == type.length()) {
-        out[i] = new GenericRowWithSchema((Object[]) row, type);
-      } else {
-        out[i] = other(row);
-      }
+      boolean fits = rest == null || rest.isNull(from + i);
+      out[i] = fits ? new GenericRowWithSchema((Object[]) values[i], type) : other(values[i]);
     }
   }
 

@@ -92,16 +92,41 @@ public final class RowWriter<T> implements Closeable {
     if (broken) {
       throw ended();
     }
-    if (first != null && kind == Row.class && row != null && ((Row) row).schema() != null) {
-      begin(((Row) row).schema());
-    }
     if (first == null) {
       take(row);
       return;
     }
+    if (row == null) {
+      throw new HeadraceException("SCHEMA_MISMATCH", "row " + first.size() + " is null", "");
+    }
     first.add(row);
-    if (first.size() == SAMPLE) {
+    if (kind == Row.class && ((Row) row).schema() != null) {
+      List<T> waiting = first;
+      begin(((Row) row).schema());
+      takeAll(waiting);
+    } else if (first.size() == SAMPLE) {
       infer();
+    }
+  }
+
+  /** Take each row that fits; of those that do not, the first one's error tells of the others. */
+  private void takeAll(List<T> waiting) throws IOException {
+    HeadraceException unfit = null;
+    for (T row : waiting) {
+      try {
+        take(row);
+      } catch (HeadraceException error) {
+        if (broken) {
+          throw error;
+        } else if (unfit == null) {
+          unfit = error;
+        } else {
+          unfit.addSuppressed(error);
+        }
+      }
+    }
+    if (unfit != null) {
+      throw unfit;
     }
   }
 
@@ -118,9 +143,7 @@ public final class RowWriter<T> implements Closeable {
     }
     List<Field> fields = Inferred.columns(sample);
     begin(fields, SparkTypes.of(fields));
-    for (T row : waiting) {
-      take(row);
-    }
+    takeAll(waiting);
   }
 
   private static Object[] values(Row row) {

@@ -62,7 +62,7 @@ final class Values {
         }
         return binary(column, n);
       case FIXED_BINARY:
-        return column.field.isUuid() ? uuid(column, n) : binary(column, n);
+        return column.field.isUuid() ? nested.uuid(uuid(column, n)) : binary(column, n);
       case DECIMAL:
         return new BigDecimal(unscaled(column, n), column.field.type.scale);
       case DATE:

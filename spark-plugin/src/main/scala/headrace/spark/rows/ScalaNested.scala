@@ -4,6 +4,8 @@ package headrace.spark.rows
 object ScalaNested extends Nested {
   override def list(values: Array[AnyRef]): AnyRef = values.toSeq
 
+  override def uuid(value: java.util.UUID): AnyRef = value.toString
+
   override def tuple(values: Array[AnyRef]): AnyRef = values.toSeq
 
   override def map(keys: Array[AnyRef], values: Array[AnyRef]): AnyRef = keys.zip(values).toMap

@@ -29,6 +29,7 @@ import java.util.UUID;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
@@ -267,6 +268,42 @@ class RowWriterTest {
       List<Object> rows = Vectors.all(RowSource.of(out.toByteArray()).as(schema).rows());
       assertEquals(before + 1, rows.size());
       assertEquals(RowFactory.create("last", 7, list), rows.get(before));
+    }
+  }
+
+  @Test
+  void rowsThatWaitForColumnsAreNotLost() throws IOException {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try (RowWriter<Row> writer = RowSink.to(out).rows()) {
+      assertThrows(HeadraceException.class, () -> writer.write(null));
+      writer.write(RowFactory.create(1L));
+      writer.write(new GenericRowWithSchema(new Object[] {2L}, StructType.fromDDL("a LONG")));
+      writer.end();
+    }
+    List<Object> rows = Vectors.all(RowSource.of(out.toByteArray()).arrays());
+    assertEquals(List.of(1L, 2L), rows.stream().map(row -> ((Object[]) row)[0]).toList());
+    for (int count : new int[] {10, 1000}) {
+      out.reset();
+      try (RowWriter<Object[]> writer = RowSink.to(out).arrays()) {
+        List<String> unfit = new ArrayList<>();
+        for (int n = 0; n <= count; n++) {
+          Object value = n == 3 || n == 4 ? "text" : (Object) (long) n;
+          boolean last = n == count;
+          try {
+            if (last) {
+              writer.flush();
+            } else {
+              writer.write(new Object[] {value});
+            }
+          } catch (HeadraceException error) {
+            unfit.add(error.getMessage());
+            assertEquals(1, error.getSuppressed().length);
+          }
+        }
+        assertEquals(List.of("row 3, column \"_1\": text (String) is no value of the type BIGINT"), unfit);
+        writer.end();
+      }
+      assertEquals(count - 2, Vectors.all(RowSource.of(out.toByteArray()).arrays()).size());
     }
   }
 
