@@ -66,12 +66,12 @@ class Tunnel:
 class RowError(Exception):
     """Rows that cannot be written or read.
 
-    `argument`: what was given is not what can be taken; `refused`: a value needs pickle, or a class is not loaded;
-    `damaged`: the bytes break the format; `unsupported`: they use a part of Arrow that no rows are made of; `limit`: a
-    value is too large.
+    `argument`: what was given is not what can be taken; `class`: that of a record is not loaded, or has other fields;
+    `refused`: a value needs pickle; `damaged`: the bytes break the format; `unsupported`: they use a part of Arrow
+    that no rows are made of, or pickle cannot carry a value; `limit`: a value is too large.
     """
 
-    kind: Literal["argument", "refused", "damaged", "unsupported", "limit"]
+    kind: Literal["argument", "class", "refused", "damaged", "unsupported", "limit"]
     offset: int | None
 
 def dump_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 import datetime as dt
@@ -9,7 +10,7 @@ import decimal
 import enum
 import struct
 import uuid
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,6 +41,33 @@ class Frozen:
 @dataclasses.dataclass(slots=True)
 class Slotted:
     key: Any
+
+
+class Named(abc.ABC):  # noqa: B024
+    """Only so that a class has a base."""
+
+
+@dataclasses.dataclass
+class Base(Named):
+    id: int
+
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass
+class Derived(Base, Generic[T]):
+    value: T
+
+    def twice(self) -> tuple[T, T]:
+        return (self.value, self.value)
+
+
+@dataclasses.dataclass
+class Failure(Exception):
+    """Exceptions pickle in a way of their own."""
+
+    code: int
 
 
 class Color(enum.Enum):

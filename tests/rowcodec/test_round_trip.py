@@ -25,9 +25,11 @@ import pytest
 from hypothesis import strategies as st
 
 from headrace import rowcodec
-from headrace.errors import InvalidArgument
+from headrace.errors import InvalidArgument, Unsupported
 from rowcodec.samples import (
     Color,
+    Derived,
+    Failure,
     Frozen,
     Labelled,
     Level,
@@ -119,6 +121,8 @@ CASES: dict[str, list[Any]] = {
     "two named tuples": [Point(1, "a"), Pair(2, "b")],
     "dataclasses": [Part(1, "a"), Part(2, None)],
     "frozen": [Frozen(1), Frozen("b")],
+    "dataclasses with bases": [Derived(1, "a"), Derived(2, None)],
+    "dataclasses that are errors": [Failure(1), Failure(2)],
     "slots": [Slotted(1)],
     "bool or int": [True, 1, 0, False],
     "int or float": [(1,), (1.0,), (True,)],
@@ -233,7 +237,7 @@ def test_zone_of_a_file_is_refused() -> None:
         zone = zoneinfo.ZoneInfo.from_file(file, key="Europe/Berlin")
     at = dt.datetime(2024, 6, 1, 12, tzinfo=zone)
     for rows in ([(at,)], [(at.replace(tzinfo=BERLIN),)] * 100 + [(at,)], [([at, 1],)]):
-        with pytest.raises(pickle.PicklingError, match="file"):
+        with pytest.raises(Unsupported, match="file"):
             rowcodec.dumps(rows)
 
 
@@ -354,6 +358,84 @@ def test_rows_of_columns(data: st.DataObject) -> None:
     for odd in data.draw(st.lists(nested, max_size=2)):
         rows.insert(data.draw(st.integers(0, len(rows))), odd)
     check(rows, ["dictionaries", "machine", "encoder"])
+
+
+def test_dataclasses_with_bases_are_columns() -> None:
+    rows = [Derived(n, f"{n}") for n in range(3)]
+    data = rowcodec.dumps(rows, allow_pickle=False)
+    assert rowcodec.loads(data) == rows
+    assert pa.ipc.open_stream(data).schema.names == ["id", "value"]
+
+
+@pytest.mark.parametrize(
+    "odd", [[0], [42, 489, 914], [*range(0, 1000, 20)]], ids=["first", "three", "a twentieth"]
+)
+def test_few_odd_rows_change_no_column(odd: list[int]) -> None:
+    rows: list[Any] = [(n / 2,) for n in range(1000)]
+    for n in odd:
+        rows[n] = (n,) if n % 2 == 0 else "odd"
+    data = rowcodec.dumps(rows)
+    assert rowcodec.loads(data) == rows
+    assert pa.ipc.open_stream(data).schema.types == [pa.float64(), pa.binary()]
+
+
+def test_an_encoder_whose_first_row_is_the_odd_one() -> None:
+    rows = [{"price": 10}, *({"price": n / 4} for n in range(999))]
+    file = io.BytesIO()
+    with rowcodec.Encoder(file) as encoder:
+        for row in rows:
+            encoder.append(row)
+    assert same(rowcodec.loads(file.getvalue()), rows)
+    file.seek(0)
+    first = pa.ipc.open_stream(file).read_all()
+    table = pa.ipc.open_stream(file).read_all()
+    assert first.num_rows == 16
+    assert table.schema.types == [pa.float64()]
+    assert table.num_rows == 984
+    assert file.read() == b""
+
+
+def unpicklable() -> list[Any]:
+    class Local:
+        pass
+
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    return [Local(), lambda: None, (n for n in ()), deep]
+
+
+@pytest.mark.parametrize("value", unpicklable(), ids=["local", "lambda", "generator", "deep"])
+def test_what_pickle_cannot_carry_is_named_with_its_row(value: Any) -> None:
+    with pytest.raises(
+        Unsupported, match=r"row 1 holds a value of the class \S+ that pickle cannot carry"
+    ) as found:
+        rowcodec.dumps([(1,), (value,)])
+    assert isinstance(found.value.__cause__, headrace_native.RowError)
+    assert found.value.__cause__.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    "given", ["path", None, io.BytesIO(b""), memoryview(b"abcd")[::2]], ids=["str", "None", "file", "steps"]
+)
+def test_what_is_not_bytes_is_refused(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match=f"a {type(given).__name__} is not bytes"):
+        rowcodec.loads(given)
+
+
+def test_a_class_that_is_not_loaded() -> None:
+    data = rowcodec.dumps([Derived(1, "a")])
+    gone = data.replace(b"rowcodec.samples:Derived", b"rowcodec.samples:Derivex")
+    for trusted in (False, True):
+        with pytest.raises(Unsupported, match="Derivex is not loaded") as found:
+            rowcodec.loads(gone, allow_pickle=trusted)
+        assert "import its module" in str(found.value.hint)
+
+
+@pytest.mark.parametrize("given", [3, None, Derived(1, 2)], ids=["int", "None", "record"])
+def test_what_cannot_be_gone_through_is_refused(given: Any) -> None:
+    with pytest.raises(InvalidArgument, match=f"a {type(given).__name__} is not rows"):
+        rowcodec.dumps(given)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from headrace.rowcodec.native import errors, headrace_native
 
 
 def to_batches(rows: Iterable[Any], *, allow_pickle: bool = True) -> list[pa.RecordBatch]:
-    """The rows as record batches. Rows of one shape have one schema; where shapes change, the schema does.
+    """The rows as record batches, of one schema where `dumps` makes them one stream.
 
     Raises as `dumps`.
     """

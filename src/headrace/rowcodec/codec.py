@@ -19,11 +19,11 @@ def dumps(
     dictionaries: bool = True,
     tier: Tier | None = None,
 ) -> bytes:
-    """The rows as a stream of Arrow; as several, one after the other, where rows of different shapes take turns.
+    """The rows as a stream of Arrow; as several, one after the other, where a run of other shapes is seen late.
 
     Args:
-        rows: tuples, lists, dicts, records or values, one by one. Those of a list or tuple are looked at more than
-            once; others are held while they are written.
+        rows: a list or tuple of them, or what gives them one by one, which is held while they are written. A row is a
+            tuple, list, dict or record, or one value.
         allow_pickle: carry values by pickle that nothing else can carry; else they are refused.
         compression: of the columns.
         dictionaries: tell each repeated text of a column once, where that pays.
@@ -33,7 +33,7 @@ def dumps(
 
     Raises:
         InvalidArgument: these are no rows, such as a table or a text; or an option is not known.
-        Unsupported: a value needs pickle, and it is not allowed.
+        Unsupported: a value needs pickle, and it is not allowed, or pickle cannot carry it.
         LimitExceeded: one value has more than 2 GiB.
     """
     try:
@@ -52,8 +52,9 @@ def loads(buf: Buffer, *, allow_pickle: bool = False) -> list[Any]:
         allow_pickle: unpickle values, and import the modules of records. Such bytes can run any code.
 
     Raises:
-        BadData: the bytes are damaged; `details["offset"]` tells where.
-        Unsupported: they hold a pickled value, or a type that no rows are made of.
+        BadData: the bytes are damaged, or were cut short; `details["offset"]` tells where.
+        InvalidArgument: these are no bytes, such as a path or a file.
+        Unsupported: they hold a pickled value, a record whose class is not loaded, or a type that no rows are made of.
     """
     try:
         return headrace_native.load_rows(buf, allow_pickle)

@@ -30,6 +30,7 @@ __all__ = ["Compression", "Tier", "errors", "headrace_native", "raised"]
 Compression = Literal["lz4", "zstd"]
 Tier = Literal["program", "machine"]
 
+_CLASS = "import its module first; a class of a script's __main__ is there alone: put it into a module"
 _TRUST = "allow_pickle=True carries any object: for bytes from people you trust"
 
 
@@ -47,6 +48,8 @@ def raised(error: RowError) -> HeadraceError:
     match error.kind:
         case "argument":
             return InvalidArgument(str(error))
+        case "class":
+            return Unsupported(str(error), hint=_CLASS, details=details)
         case "refused":
             return Unsupported(str(error), hint=_TRUST, details=details)
         case "unsupported":
@@ -54,4 +57,4 @@ def raised(error: RowError) -> HeadraceError:
         case "limit":
             return LimitExceeded(str(error), hint="split the value")
         case _:
-            return BadData(f"the bytes hold no rows: {error}", details=details)
+            return BadData(f"the bytes are damaged: {error}", details=details)

@@ -209,7 +209,7 @@ impl Build for Builder<'_, '_> {
         let of = Kind::of(kind).filter(|kind| kind.has_names() && *kind != Kind::Dict);
         let of = of.ok_or_else(|| Damage::new(at, "a record is of an unknown kind"))?;
         let class = resolve(py, kind, class, &names, self.allow_pickle)
-            .map_err(|cause| error::refused_at(py, cause.value(py).to_string(), at))?;
+            .map_err(|cause| error::no_class(py, cause.value(py).to_string(), at))?;
         let names: Vec<Py<PyAny>> = names
             .iter()
             .map(|name| pyo3::types::PyString::intern(py, name).into_any().unbind())

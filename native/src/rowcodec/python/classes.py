@@ -1,5 +1,6 @@
 """Which classes are records, and the classes that names of records stand for. Part of the native module."""
 
+import abc
 import copyreg
 import dataclasses
 import importlib
@@ -29,15 +30,16 @@ def describe(cls):
     return (kind, names, path) if same else None
 
 
-def _plain(cls, base):
+def _plain(cls):
+    """Whether nothing about a class says how it is pickled."""
     own = cls.__dict__
-    if cls in copyreg.dispatch_table:
-        return False
-    return type(cls) is type and cls.__bases__ == (base,) and _OWN_WAYS.isdisjoint(own)
+    return (
+        type(cls) in (type, abc.ABCMeta) and cls not in copyreg.dispatch_table and _OWN_WAYS.isdisjoint(own)
+    )
 
 
 def _named_tuple(cls):
-    if not issubclass(cls, tuple) or not _plain(cls, tuple):
+    if cls.__bases__ != (tuple,) or not _plain(cls):
         return None
     own = cls.__dict__
     names = own.get("_fields")
@@ -50,10 +52,11 @@ def _named_tuple(cls):
 
 def _dataclass(cls):
     own = cls.__dict__
-    if "__dataclass_fields__" not in own or not _plain(cls, object):
+    if "__dataclass_fields__" not in own or cls.__new__ is not object.__new__ or not cls.__dictoffset__:
         return None
-    if "__slots__" in own or "__new__" in own or "__getnewargs__" in own or "__dict__" not in own:
-        return None
+    for each in cls.__mro__[:-1]:
+        if not _plain(each) or each.__dict__.get("__slots__") or "__getnewargs__" in each.__dict__:
+            return None
     return "dataclass", tuple(field.name for field in dataclasses.fields(cls))
 
 

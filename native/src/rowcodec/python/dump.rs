@@ -53,6 +53,10 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
     out?.done(py)
 }
 
+/// One of so many rows that are looked at may be of another shape, and is by chance: whether there are too many of them is
+/// seen where they are taken.
+const DOUBTFUL: usize = 8;
+
 /// Rows whose numbers are looked at before those of more than one batch are taken.
 const EXPECTED: usize = 32;
 
@@ -196,7 +200,7 @@ fn places(from: usize, to: usize, all: bool) -> impl Iterator<Item = usize> {
     (0..count).map(move |n| from + n * rows / count)
 }
 
-/// A shape for some of the rows, or for all of them. That of some leaves out what too few rows need.
+/// The shape of some of the rows that most of these have, unless too many have others; or that of all rows.
 unsafe fn sample<A: Access>(
     source: &Source,
     from: usize,
@@ -204,13 +208,13 @@ unsafe fn sample<A: Access>(
     context: &mut Context<'_, '_>,
     all: bool,
 ) -> Result<Shape, Raised> {
-    let mut found: Option<Shape> = None;
-    let (mut whole, mut odd, mut count) = (Shape::Null, 0, 0);
+    let mut found: Vec<(Shape, usize)> = Vec::new();
+    let mut count = 0;
     for at in places(from, to, all) {
-        count += 1;
         if at >= unsafe { source.len::<A>() } {
             break;
         }
+        count += 1;
         let mut looker = Looker {
             py: context.py,
             known: context.known,
@@ -218,28 +222,30 @@ unsafe fn sample<A: Access>(
             left: MOST_CONTAINERS,
         };
         let shape = looker.row::<A>(unsafe { source.item::<A>(at) })?;
-        let Some(before) = found.take() else {
-            found = Some(shape);
-            continue;
-        };
-        if before == shape {
-            found = Some(before);
+        if let Some((_, rows)) = found.iter_mut().find(|(known, _)| *known == shape) {
+            *rows += 1;
             continue;
         }
-        let mut lost = false;
-        let both = joined(before.clone(), shape.clone(), &mut lost);
-        found = Some(if lost && !all {
-            odd += 1;
-            whole = joined(whole, shape, &mut lost);
-            before
-        } else {
-            both
+        let fit = found.iter_mut().find_map(|(known, rows)| {
+            let mut lost = false;
+            let both = joined(known.clone(), shape.clone(), &mut lost);
+            (all || !lost).then_some((known, rows, both))
         });
+        match fit {
+            Some((known, rows, both)) => {
+                *known = both;
+                *rows += 1;
+            }
+            None => found.push((shape, 1)),
+        }
     }
-    let found = found.unwrap_or_else(Shape::empty);
-    Ok(if odd * TOLERATED > count {
-        joined(found, whole, &mut false)
-    } else {
-        found
-    })
+    let Some(most) = (0..found.len()).rev().max_by_key(|n| found[*n].1) else {
+        return Ok(Shape::empty());
+    };
+    let (shape, rows) = found.swap_remove(most);
+    if (count - rows) * DOUBTFUL <= count {
+        return Ok(shape);
+    }
+    let others = found.into_iter().map(|(other, _)| other);
+    Ok(others.fold(shape, |all, other| joined(all, other, &mut false)))
 }

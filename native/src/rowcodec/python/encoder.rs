@@ -15,14 +15,17 @@ use super::record::Classes;
 use super::shape::{Looker, Shape, joined};
 use super::{Options, state};
 
+/// After so many rows of a batch it is looked at whether most of them do not fit.
+const EARLY: [usize; 4] = [16, 64, 256, 1024];
+
 /// Takes rows; `sink` is called with the bytes of each batch.
 #[pyclass(module = "headrace_native")]
 pub struct RowEncoder {
     sink: Py<PyAny>,
     options: Options,
     encoder: Option<Encoder>,
-    /// A shape that rows fit into that did not fit the encoder's.
-    wider: Option<Shape>,
+    /// The shape of the rows that did not fit the encoder's.
+    odd: Option<Shape>,
     classes: Classes,
     out: Vec<u8>,
     rows: usize,
@@ -47,7 +50,7 @@ impl RowEncoder {
             sink,
             options,
             encoder: None,
-            wider: None,
+            odd: None,
             classes: Classes::default(),
             out: Vec::new(),
             rows: 0,
@@ -179,7 +182,7 @@ impl RowEncoder {
             row: self.rows,
             machine_rows: 0,
         };
-        let odd = encoder.rest_rows;
+        let rest = encoder.rest_rows;
         unsafe { ffi::Py_INCREF(row.as_ptr()) };
         let mut pushed = unsafe { encoder.push::<A>(row.as_ptr(), &mut context) };
         if let Ok(false) = pushed {
@@ -190,7 +193,7 @@ impl RowEncoder {
         encoder.retyped |= context.retyped;
         pushed?;
         self.rows += 1;
-        if encoder.rest_rows > odd {
+        if encoder.rest_rows > rest {
             let shape = Looker {
                 py,
                 known,
@@ -198,19 +201,30 @@ impl RowEncoder {
                 left: MOST_CONTAINERS,
             }
             .row::<A>(row.as_ptr())?;
-            let before = self.wider.take().unwrap_or_else(|| encoder.shape.clone());
-            self.wider = Some(joined(before, shape, &mut false));
+            self.odd = Some(match self.odd.take() {
+                Some(before) => joined(before, shape, &mut false),
+                None => shape,
+            });
         }
-        Ok(encoder.rows >= BATCH || encoder.rows % 256 == 0 && encoder.is_large())
+        // The first rows may be the odd ones.
+        let wrong = EARLY.contains(&encoder.rows) && encoder.rest_rows * 2 > encoder.rows;
+        Ok(wrong || encoder.rows >= BATCH || encoder.rows % 256 == 0 && encoder.is_large())
     }
 
     /// After a batch in which too many rows did not fit: have the next one's columns fit them, too.
     fn adapt(&mut self, rows: usize, rest: usize) {
-        let (Some(wider), Some(encoder)) = (self.wider.take(), &mut self.encoder) else {
+        let (Some(odd), Some(encoder)) = (self.odd.take(), &mut self.encoder) else {
             return;
         };
-        if rest * TOLERATED > rows && wider != encoder.shape {
-            let mut other = Encoder::new(wider, self.options.coding);
+        if rest * TOLERATED <= rows {
+            return;
+        }
+        let shape = match rest * 2 > rows {
+            true => odd,
+            false => joined(encoder.shape.clone(), odd, &mut false),
+        };
+        if shape != encoder.shape {
+            let mut other = Encoder::new(shape, self.options.coding);
             other.follow(encoder, &mut self.out);
             *encoder = other;
         }

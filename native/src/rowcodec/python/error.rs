@@ -30,6 +30,18 @@ pub fn refused(what: String) -> PyErr {
     Python::attach(|py| new(py, what, "refused", None))
 }
 
+/// Pickle cannot carry a value, for a cause that it tells.
+pub fn unpicklable(py: Python<'_>, what: String, cause: PyErr) -> PyErr {
+    let error = new(py, what, "unsupported", None);
+    error.set_cause(py, Some(cause));
+    error
+}
+
+/// A class of records is not there, or is not what it was.
+pub fn no_class(py: Python<'_>, what: String, offset: usize) -> PyErr {
+    new(py, what, "class", Some(offset))
+}
+
 /// What was given is not what can be taken.
 pub fn argument(what: String) -> PyErr {
     Python::attach(|py| new(py, what, "argument", None))

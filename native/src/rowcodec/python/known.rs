@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAttributeError, PyRecursionError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -19,6 +19,7 @@ pub struct Known {
     pub utc: Py<PyAny>,
     pub pickle: Py<PyAny>,
     pub unpickle: Py<PyAny>,
+    pickling_error: Py<PyAny>,
     pub none: Py<PyAny>,
     pub empty: Py<PyAny>,
     numpy: PyOnceLock<Numpy>,
@@ -55,6 +56,7 @@ pub fn known(py: Python<'_>) -> PyResult<&Known> {
                 .unbind(),
             pickle: of("pickle", "dumps")?,
             unpickle: of("pickle", "loads")?,
+            pickling_error: of("pickle", "PicklingError")?,
             none: py.None(),
             empty: pyo3::types::PyTuple::empty(py).into_any().unbind(),
             numpy: PyOnceLock::new(),
@@ -75,6 +77,14 @@ pub struct Numpy {
 }
 
 impl Known {
+    /// Whether pickle says by an error that it cannot carry a value: of its own, or what it comes upon.
+    pub fn is_unpicklable(&self, py: Python<'_>, error: &PyErr) -> bool {
+        error.is_instance(py, self.pickling_error.bind(py))
+            || error.is_instance_of::<PyTypeError>(py)
+            || error.is_instance_of::<PyAttributeError>(py)
+            || error.is_instance_of::<PyRecursionError>(py)
+    }
+
     pub fn numpy(&self, py: Python<'_>) -> PyResult<&Numpy> {
         self.numpy.get_or_try_init(py, || {
             let module = py.import("numpy")?;

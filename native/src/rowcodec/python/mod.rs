@@ -32,7 +32,7 @@ mod write_variant;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PyString};
 
 use crate::rowcodec::wire::codec::Codec;
 use known::known;
@@ -118,18 +118,25 @@ fn dump_rows(
         return dump::dump(py, &Source::Tuple(rows.as_ptr()), options);
     }
     if are_no_rows(rows) {
-        let what = format!(
-            "a {} is not rows: give what gives them one by one, such as frame.itertuples(index=False, name=None) \
-             or table.to_pylist()",
-            rows.get_type().name()?
-        );
-        return Err(error::argument(what));
+        return Err(not_rows(rows));
     }
     let all = PyList::empty(py);
-    for row in rows.try_iter()? {
+    let Ok(each) = rows.try_iter() else {
+        return Err(not_rows(rows));
+    };
+    for row in each {
         all.append(row?)?;
     }
     dump::dump(py, &Source::List(all.as_ptr()), options)
+}
+
+fn not_rows(given: &Bound<'_, PyAny>) -> PyErr {
+    let name = given.get_type().name().map(|name| name.to_string());
+    error::argument(format!(
+        "a {} is not rows: give a list of them, or what gives one after the other, such as \
+         frame.itertuples(index=False, name=None) or table.to_pylist()",
+        name.unwrap_or_default()
+    ))
 }
 
 /// Whether to iterate over it would give something else, such as the names of its columns.
@@ -138,6 +145,7 @@ fn are_no_rows(of: &Bound<'_, PyAny>) -> bool {
         || of.is_instance_of::<PyBytes>()
         || of.is_instance_of::<PyByteArray>()
         || of.is_instance_of::<PyDict>()
+        || of.is_instance_of::<PyMemoryView>()
         || [c"__arrow_c_stream__", c"__arrow_c_array__"]
             .iter()
             .any(|name| unsafe { ffi::PyObject_HasAttrString(of.as_ptr(), name.as_ptr()) } == 1)

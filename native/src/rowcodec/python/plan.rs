@@ -182,7 +182,7 @@ impl Planner<'_, '_> {
     }
 
     pub fn unresolved(&self, cause: &PyErr) -> PyErr {
-        error::refused_at(self.py, format!("{}", cause.value(self.py)), self.at)
+        error::no_class(self.py, cause.value(self.py).to_string(), self.at)
     }
 
     /// What is made of the values of a dictionary.

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::error;
+
 pub struct View {
     buffer: Pin<Box<ffi::Py_buffer>>,
     /// Of an object that others may write to: what was checked must not become something else.
@@ -12,12 +14,17 @@ pub struct View {
 }
 
 impl View {
-    /// Raises a BufferError, or a TypeError, where the object has no bytes one after the other.
+    /// An argument error where the object has no bytes, one after the other.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         // What it is filled with may point to itself.
         let mut buffer = Box::pin(unsafe { std::mem::zeroed::<ffi::Py_buffer>() });
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *buffer, ffi::PyBUF_SIMPLE) } != 0 {
-            return Err(PyErr::fetch(object.py()));
+            drop(PyErr::take(object.py()));
+            let name = object.get_type().name()?;
+            let what = format!(
+                "a {name} is not bytes that lie one after the other: of a file, give what read() gives"
+            );
+            return Err(error::argument(what));
         }
         let mut view = Self { buffer, copied: None };
         if view.buffer.readonly == 0 {

@@ -332,22 +332,32 @@ fn pickle(context: &Context<'_, '_>, o: *mut PyObject, out: &mut Vec<u8>) -> Res
     let py = context.py;
     let raised = |error: PyErr| Raised::set(py, error);
     let object = unsafe { Bound::from_borrowed_ptr(py, o) };
+    let holds = || {
+        let name = object.get_type().qualname().map(|name| name.to_string());
+        format!(
+            "row {} holds a value of the class {}",
+            context.row,
+            name.unwrap_or_default()
+        )
+    };
     if !context.allow_pickle {
-        let name = object
-            .get_type()
-            .qualname()
-            .map(|name| name.to_string())
-            .unwrap_or_default();
         return Err(raised(error::refused(format!(
-            "row {} holds a {name} that only pickle can carry",
-            context.row
+            "{} that only pickle can carry",
+            holds()
         ))));
     }
     let bytes = context
         .known
         .pickle
-        .call1(py, (object, PROTOCOL))
-        .map_err(raised)?;
+        .call1(py, (&object, PROTOCOL))
+        .map_err(|cause| match context.known.is_unpicklable(py, &cause) {
+            true => raised(error::unpicklable(
+                py,
+                format!("{} that pickle cannot carry: {cause}", holds()),
+                cause,
+            )),
+            false => raised(cause),
+        })?;
     let bytes = bytes
         .bind(py)
         .cast::<PyBytes>()
