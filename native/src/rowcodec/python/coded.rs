@@ -62,6 +62,11 @@ impl Coded {
         self.ends.len()
     }
 
+    /// Bytes of its texts as an array.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.ends.len() * 4
+    }
+
     pub fn text(&self, code: u16) -> &[u8] {
         let n = usize::from(code);
         let start = if n == 0 { 0 } else { self.ends[n - 1] as usize };

@@ -219,6 +219,18 @@ impl Column {
         own + self.kids.iter().map(Column::size).sum::<usize>()
     }
 
+    /// About how many bytes its arrays have, once it is settled.
+    pub fn wire_size(&self) -> usize {
+        let own = match &self.op {
+            Op::Int => self.len * usize::from(self.width),
+            Op::Coded(coded) => self.len * usize::from(self.width) + coded.size(),
+            Op::Bool => self.len / 8,
+            _ => self.longs.len() * 8 + self.offsets.len() * 4 + self.bytes.len(),
+        };
+        let valid = if self.nulls > 0 { self.len / 8 } else { 0 };
+        own + valid + self.kids.iter().map(Column::wire_size).sum::<usize>()
+    }
+
     /// Bytes that are kept for values to come.
     pub fn capacity(&self) -> usize {
         let coded = match &self.op {

@@ -57,6 +57,9 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
 /// seen where they are taken.
 const DOUBTFUL: usize = 8;
 
+/// The bytes of fewer rows need not be known before they are written.
+const MANY: usize = 256;
+
 /// Rows whose numbers are looked at before those of more than one batch are taken.
 const EXPECTED: usize = 32;
 
@@ -131,12 +134,13 @@ unsafe fn write_all<A: Access>(
             continue;
         }
         rest += encoder.rest_rows;
-        encoder.flush(&mut out, options.codec);
-        if from == 0 && (1..len).contains(&next) {
-            // As much as the first batch took, for each of the others; they may take far less.
-            let expected = out.len().saturating_mul(len.div_ceil(next)) + out.len() / 16;
-            out.reserve(expected.min(out.len() + MOST_EXPECTED));
+        if from == 0 && next >= MANY && options.codec.is_none() {
+            // As much as the first batch takes, for each of the others; they may take far less.
+            let first = encoder.wire_size();
+            let all = first.saturating_mul(len.div_ceil(next));
+            out.reserve(all.min(first + MOST_EXPECTED));
         }
+        encoder.flush(&mut out, options.codec);
     }
     encoder.finish(&mut out, options.codec);
     Ok(Written { encoder, out, rest })

@@ -29,7 +29,7 @@ const FETCH: usize = 12;
 /// Of so many rows one may be of another shape before a shape for all is looked for.
 pub const TOLERATED: usize = 16;
 /// What an encoder that is kept for the next rows may hold.
-const KEPT_BYTES: usize = 16 << 20;
+const KEPT_BYTES: usize = 48 << 20;
 
 /// Columns for rows of one shape, and the stream that they are written to.
 pub struct Encoder {
@@ -106,6 +106,15 @@ impl Encoder {
         self.columns
             .iter_mut()
             .for_each(|column| column.expect_values(rows));
+    }
+
+    /// About how many bytes the rows that were taken are in the stream.
+    pub fn wire_size(&mut self) -> usize {
+        let signature = self.settle();
+        let columns: usize = self.columns.iter().map(Column::wire_size).sum();
+        let size = columns + self.rest.size();
+        // Besides, the schema, and what tells of each array.
+        size + size / 16 + 512 * signature.len()
     }
 
     /// Whether the rows that were taken can follow in the stream that was begun.
