@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -16,6 +19,7 @@ from headrace.cache.entry import Entry
 from headrace.cache.period import Period
 
 _WAIT_S = 5.0
+_log = logging.getLogger("headrace.cache")
 _LOOKED_THROUGH = 100
 _MOST = 20_000
 """Results, however small they are."""
@@ -56,7 +60,7 @@ _FLOOR = "floor"
 
 
 class Index:
-    """A database of SQLite. Every method may raise sqlite3.Error. Two may not be opened or closed at once.
+    """A database of SQLite. Every method may raise sqlite3.Error.
 
     What a result is worth is the seconds that it saves per byte, times how often it was asked for, above the floor at
     that time (GreedyDual-Size-Frequency, Cherkasova 1998): so it does not hang on any clock, and what nobody asks for
@@ -64,6 +68,7 @@ class Index:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._lock = threading.Lock()
         self._database = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
         # A result whose row was lost with the machine is computed once more; its file is swept.
@@ -74,6 +79,20 @@ class Index:
             raise sqlite3.DatabaseError(f"it has the form {form} of another version of Headrace")
         if form == 0:
             self._database.executescript(_TABLES)
+
+    @classmethod
+    def opened(cls, path: Path) -> Index:
+        """One that cannot be read is made anew: it holds nothing that cannot be computed. Raises OSError."""
+        with _alone(path.parent):
+            try:
+                return cls(path)
+            except sqlite3.OperationalError as error:
+                raise OSError(f"the index of the cache at {path} cannot be opened: {error}") from None
+            except sqlite3.DatabaseError as error:
+                _log.warning("the index of the cache at %s is made anew: %s", path, error)
+                for suffix in ("", "-wal", "-shm"):
+                    path.with_name(path.name + suffix).unlink(missing_ok=True)
+                return cls(path)
 
     def of_key(self, key: str) -> Entry | None:
         return self._one("key", key)
@@ -188,7 +207,9 @@ class Index:
             return self._make_room(budget)
 
     def close(self) -> None:
-        with self._lock:
+        with self._lock, contextlib.ExitStack() as alone:
+            with contextlib.suppress(FileNotFoundError):  # nobody opens it where its folder is gone
+                alone.enter_context(_alone(self._path.parent))
             self._database.close()
 
     def _make_room(self, budget: int) -> list[str]:
@@ -251,6 +272,19 @@ class Index:
                 with contextlib.suppress(sqlite3.Error):
                     self._database.execute("ROLLBACK")
                 raise
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else opens or closes the index of a folder: SQLite says at once that it is locked where two would."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        # A process that was forked meanwhile has the folder open, too, and would go on holding it.
+        fcntl.flock(folder, fcntl.LOCK_UN)
+        os.close(folder)
 
 
 def _worth(entry: Entry) -> float:

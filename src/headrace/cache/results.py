@@ -76,7 +76,7 @@ class Results:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._drafts: weakref.WeakSet[Draft] = weakref.WeakSet()
-        self._index = self._opened()
+        self._index = Index.opened(folder / _INDEX)
         self._sweep()
         self._expire()
         with _failing():  # it may have been more before
@@ -233,7 +233,7 @@ class Results:
         return 0
 
     def close(self) -> None:
-        with _failing(), self._alone():
+        with _failing():
             self._index.close()
 
     def _add(self, entry: Entry) -> bool:
@@ -261,32 +261,6 @@ class Results:
     def _unlink(self, entry_id: str) -> None:
         with contextlib.suppress(OSError):
             (self.folder / f"{entry_id}{_KEPT}").unlink()
-
-    def _opened(self) -> Index:
-        """One that cannot be read is made anew: it holds nothing that cannot be computed."""
-        path = self.folder / _INDEX
-        with self._alone():
-            try:
-                return Index(path)
-            except sqlite3.OperationalError as error:
-                raise OSError(f"the index of the cache at {path} cannot be opened: {error}") from None
-            except sqlite3.DatabaseError as error:
-                _log.warning("the index of the cache at %s is made anew: %s", path, error)
-                for suffix in ("", "-wal", "-shm"):
-                    path.with_name(path.name + suffix).unlink(missing_ok=True)
-                return Index(path)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else opens or closes the index: SQLite says at once that it is locked where two would."""
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
-            yield
-        finally:
-            # A process that was forked meanwhile has the folder open, too, and would go on holding it.
-            fcntl.flock(folder, fcntl.LOCK_UN)
-            os.close(folder)
 
     def _sweep(self) -> None:
         """Remove what killed processes have left: files that the index does not know, and nobody is writing."""

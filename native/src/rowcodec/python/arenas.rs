@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::ffi;
 
+use super::pages;
+
 /// Fewer values than these may leave an arena half empty.
 const FEWEST: usize = 50_000;
 
@@ -22,7 +24,10 @@ static BELOW: OnceLock<Allocator> = OnceLock::new();
 static FILLED: AtomicUsize = AtomicUsize::new(0);
 
 /// Have the arenas of this process be mapped so while there is a `Filled`.
-pub fn install() {
+fn install() {
+    if BELOW.get().is_some() {
+        return;
+    }
     unsafe {
         let mut below = std::mem::zeroed();
         ffi::PyObject_GetArenaAllocator(&mut below);
@@ -41,20 +46,19 @@ extern "C" fn alloc(context: *mut c_void, size: usize) -> *mut c_void {
         return std::ptr::null_mut();
     };
     let arena = below(context, size);
-    #[cfg(target_os = "linux")]
     if !arena.is_null() && FILLED.load(Ordering::Relaxed) > 0 {
-        // A hint: that it cannot be followed, for one that is not mapped by itself, does not matter.
-        unsafe { libc::madvise(arena, size, libc::MADV_POPULATE_WRITE) };
+        pages::make(arena.cast(), size);
     }
     arena
 }
 
-/// So many values are about to be made.
+/// So many values are about to be made. Python's lock is held.
 pub struct Filled(());
 
 impl Filled {
     pub fn by(values: usize) -> Option<Self> {
         (values >= FEWEST).then(|| {
+            install();
             FILLED.fetch_add(1, Ordering::Relaxed);
             Self(())
         })

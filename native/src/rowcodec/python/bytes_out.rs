@@ -3,6 +3,7 @@
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 
+use super::pages;
 use crate::rowcodec::wire::message::Out;
 
 unsafe extern "C" {
@@ -60,31 +61,18 @@ impl BytesOut {
             unsafe { _PyBytes_Resize(&mut self.object, room as isize) };
             self.room = room;
             self.find();
-            // Where it is large, it lies in pages of its own, which may have moved.
+            // It may lie elsewhere now.
             self.mapped = if room < LARGE { usize::MAX } else { self.len };
         }
     }
 
-    /// Have the system map what is written to next: that takes less for many pages at once than for one after the other.
+    /// Have pages for what is written next.
     #[cold]
     fn map_ahead(&mut self, end: usize) {
         let before = self.mapped.max(self.len);
         self.mapped = self.room.min(end.next_multiple_of(AHEAD) + AHEAD);
-        #[cfg(target_os = "linux")]
         if !self.object.is_null() {
-            const PAGE: usize = 4096;
-            let start = (self.start.addr() + before).next_multiple_of(PAGE);
-            let end = (self.start.addr() + self.mapped) / PAGE * PAGE;
-            if start < end {
-                // A hint: that it cannot be followed does not matter.
-                unsafe {
-                    libc::madvise(
-                        self.start.with_addr(start).cast(),
-                        end - start,
-                        libc::MADV_POPULATE_WRITE,
-                    )
-                };
-            }
+            pages::make(unsafe { self.start.add(before) }, self.mapped - before);
         }
     }
 

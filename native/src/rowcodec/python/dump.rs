@@ -57,6 +57,9 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
 /// seen where they are taken.
 const DOUBTFUL: usize = 8;
 
+/// So many shapes may turn out to be that of most rows.
+const RIVALS: usize = 4;
+
 /// The bytes of fewer rows need not be known before they are written.
 const MANY: usize = 256;
 
@@ -213,7 +216,7 @@ unsafe fn sample<A: Access>(
     all: bool,
 ) -> Result<Shape, Raised> {
     let mut found: Vec<(Shape, usize)> = Vec::new();
-    let mut count = 0;
+    let (mut others, mut count) = (Shape::Null, 0);
     for at in places(from, to, all) {
         if at >= unsafe { source.len::<A>() } {
             break;
@@ -230,6 +233,7 @@ unsafe fn sample<A: Access>(
             *rows += 1;
             continue;
         }
+        let full = found.len() == RIVALS;
         let fit = found.iter_mut().find_map(|(known, rows)| {
             let mut lost = false;
             let both = joined(known.clone(), shape.clone(), &mut lost);
@@ -240,6 +244,7 @@ unsafe fn sample<A: Access>(
                 *known = both;
                 *rows += 1;
             }
+            None if full => others = joined(others, shape, &mut false),
             None => found.push((shape, 1)),
         }
     }
@@ -250,6 +255,8 @@ unsafe fn sample<A: Access>(
     if (count - rows) * DOUBTFUL <= count {
         return Ok(shape);
     }
-    let others = found.into_iter().map(|(other, _)| other);
-    Ok(others.fold(shape, |all, other| joined(all, other, &mut false)))
+    let rivals = found.into_iter().map(|(rival, _)| rival);
+    Ok(rivals
+        .chain([others])
+        .fold(shape, |all, other| joined(all, other, &mut false)))
 }

@@ -17,6 +17,7 @@ mod layout;
 mod machine;
 mod new_record;
 mod numpy;
+mod pages;
 mod plan;
 mod push;
 mod push_container;
@@ -210,7 +211,6 @@ fn row_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// Add the codec to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    arenas::install();
     module.add("RowError", module.py().get_type::<error::RowError>())?;
     module.add_class::<encoder::RowEncoder>()?;
     module.add_function(wrap_pyfunction!(dump_rows, module)?)?;
