@@ -218,9 +218,10 @@ test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-s
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
 # A query of Spark's takes a second, however small.
-test-engines: $(VENV)/.synced-spark $(SPARK_READY) ## what is promised of joins, run by Spark (six minutes)
+test-engines: $(VENV)/.synced-spark $(VENV)/.synced-native $(SPARK_READY) ## what is promised of joins, run by Spark, and PySpark with the row codec (ten minutes)
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" tests/on_spark $(ENGINE_TESTS)
 	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/on_spark
+	for line in $(SPARK_PROFILES); do HEADRACE_ENGINE=spark $(SPARK)/$$line/bin/python -m pytest -n 2 tests/spark_rows || exit 1; done
 
 soak: setup $(VENV)/.synced-spark ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py

@@ -81,16 +81,23 @@ def dump_rows(
     dictionaries: bool = True,
     direct: bool | None = None,
     tier: Literal["program", "machine"] | None = None,
+    only: Literal["alike", "plain"] | None = None,
 ) -> bytes:
     """Rows as bytes. With `direct=False` objects are read by CPython's API, and not where they lie.
 
     They are taken field by field, or by machine code that is made for their columns; without a `tier` by the latter
     once there were so many rows of these columns that it repays. "machine" is followed where it can be: `row_stats`
     tells how many rows it was. Both write the same bytes.
+
+    With `only`, other rows are refused as if they needed pickle. "alike": a type a column, and no classes but `Row`.
+    "plain": tuples or values, of None, bool, int, float, str, bytes, Decimal, and lists and dicts of these.
     """
 
 def load_rows(buffer: object, allow_pickle: bool = False) -> list[Any]:
     """The rows that bytes hold."""
+
+def load_columns(buffer: object) -> tuple[list[list[Any]], int]:
+    """The columns of the rows that bytes hold, and how many rows there are; all of them must fit into the columns."""
 
 def load_batch(schema: object, array: object, allow_pickle: bool = False) -> list[Any]:
     """The rows of a batch: its schema as a message of Arrow's, and a capsule of the C data interface."""

@@ -51,19 +51,45 @@ pub fn decode(
     allow_pickle: bool,
 ) -> PyResult<Py<PyAny>> {
     let _quiet = NoCollection::new();
-    let mut decoder = Decoder {
-        py,
-        known,
-        state,
-        allow_pickle,
-        parsed: None,
-        dictionaries: Dictionaries::new(),
-        rows: None,
-    };
+    let mut decoder = Decoder::new(py, known, state, allow_pickle, Made::Rows(None));
     read(input, &mut decoder).map_err(|error| error.0)?;
-    match decoder.rows {
-        Some(rows) => Ok(rows.into_any().unbind()),
-        None => Ok(PyList::empty(py).into_any().unbind()),
+    match decoder.made {
+        Made::Rows(Some(rows)) => Ok(rows.into_any().unbind()),
+        _ => Ok(PyList::empty(py).into_any().unbind()),
+    }
+}
+
+/// A list for each column of rows all of which fit into the columns, and how many rows there are.
+pub fn decode_columns(
+    py: Python<'_>,
+    known: &Known,
+    state: &State,
+    input: &[u8],
+) -> PyResult<(Vec<Py<PyAny>>, usize)> {
+    let _quiet = NoCollection::new();
+    let mut decoder = Decoder::new(py, known, state, false, Made::Columns(Vec::new(), 0));
+    read(input, &mut decoder).map_err(|error| error.0)?;
+    match decoder.made {
+        Made::Columns(columns, rows) => {
+            let columns = columns.into_iter().map(|column| column.into_any().unbind());
+            Ok((columns.collect(), rows))
+        }
+        Made::Rows(_) => Ok((Vec::new(), 0)),
+    }
+}
+
+/// What is made of batches, one after the other.
+enum Made<'py> {
+    Rows(Option<Bound<'py, PyList>>),
+    Columns(Vec<Bound<'py, PyList>>, usize),
+}
+
+/// Put the items of a list behind those of another one.
+fn extend(list: &Bound<'_, PyList>, more: &Bound<'_, PyList>) -> Result<(), Failed> {
+    let end = list.len() as isize;
+    match unsafe { ffi::PyList_SetSlice(list.as_ptr(), end, end, more.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(list.py()).into()),
     }
 }
 
@@ -74,10 +100,22 @@ struct Decoder<'a, 'py> {
     allow_pickle: bool,
     parsed: Option<SharedPlan>,
     dictionaries: Dictionaries,
-    rows: Option<Bound<'py, PyList>>,
+    made: Made<'py>,
 }
 
 impl<'a, 'py> Decoder<'a, 'py> {
+    fn new(py: Python<'py>, known: &'a Known, state: &'a State, allow_pickle: bool, made: Made<'py>) -> Self {
+        Self {
+            py,
+            known,
+            state,
+            allow_pickle,
+            parsed: None,
+            dictionaries: Dictionaries::new(),
+            made,
+        }
+    }
+
     fn context(&self, at: usize) -> Context<'a, 'py> {
         let builder = Builder {
             py: self.py,
@@ -151,14 +189,28 @@ impl Rows for Decoder<'_, '_> {
             return Ok(());
         };
         let mut context = self.context(at);
-        let list = rows_of(&parsed.plan, columns, rows, &self.dictionaries, &mut context)?;
-        match &self.rows {
-            None => self.rows = Some(list),
-            Some(all) => {
-                let end = all.len() as isize;
-                if unsafe { ffi::PyList_SetSlice(all.as_ptr(), end, end, list.as_ptr()) } != 0 {
-                    return Err(PyErr::fetch(self.py).into());
+        match &mut self.made {
+            Made::Rows(all) => {
+                let list = rows_of(&parsed.plan, columns, rows, &self.dictionaries, &mut context)?;
+                match all {
+                    None => *all = Some(list),
+                    Some(all) => extend(all, &list)?,
                 }
+            }
+            Made::Columns(all, count) => {
+                let found = columns_of(&parsed.plan, columns, &self.dictionaries, &mut context)?;
+                if *count == 0 {
+                    *all = found;
+                } else if all.len() != found.len() {
+                    return Err(
+                        error::argument("the rows have not the same columns throughout".into()).into(),
+                    );
+                } else {
+                    for (all, column) in all.iter().zip(&found) {
+                        extend(all, column)?;
+                    }
+                }
+                *count += rows;
             }
         }
         Ok(())
@@ -226,6 +278,38 @@ unsafe fn values_of(
         values.push(unsafe { Bound::from_owned_ptr(context.py, value) }.unbind());
     }
     Ok(values)
+}
+
+/// The columns of a batch, each as a new list.
+fn columns_of<'py>(
+    plan: &Plan,
+    columns: &[Column<'_>],
+    dictionaries: &Dictionaries,
+    context: &mut Context<'_, 'py>,
+) -> PyResult<Vec<Bound<'py, PyList>>> {
+    let py = context.py;
+    if plan.rest {
+        return Err(error::argument(
+            "some rows do not fit into the columns: load them as rows".into(),
+        ));
+    }
+    let mut lists = Vec::with_capacity(columns.len());
+    for (node, column) in plan.columns.iter().zip(columns) {
+        let _filled = Filled::by(column.len);
+        let bound = Bound_::new(node, column, dictionaries, context)?;
+        unsafe {
+            let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(column.len as isize))?;
+            for n in 0..column.len {
+                let value = bound.value(n, context);
+                if value.is_null() {
+                    return Err(context.failure());
+                }
+                ffi::PyList_SET_ITEM(list.as_ptr(), n as isize, value);
+            }
+            lists.push(list.cast_into::<PyList>().map_err(PyErr::from)?);
+        }
+    }
+    Ok(lists)
 }
 
 static REST: Node = Node {

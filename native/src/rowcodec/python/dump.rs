@@ -9,9 +9,9 @@ use super::encode::{BATCH, Encoder, TOLERATED};
 use super::known::{Raised, known};
 use super::layout::{Access, Api, Direct};
 use super::push::{Context, MOST_CONTAINERS};
-use super::shape::{Looker, Shape, is_row_of, joined};
+use super::shape::{Looker, Only, Shape, is_row_of, joined};
 use super::source::Source;
-use super::{Options, state};
+use super::{Options, error, state};
 
 pub fn dump(py: Python<'_>, source: &Source, options: Options) -> PyResult<Py<PyAny>> {
     match options.direct {
@@ -29,6 +29,7 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
         known,
         classes: &mut classes,
         allow_pickle: options.allow_pickle,
+        only: options.only,
         coding: options.coding,
         tier: options.tier,
         left: 0,
@@ -101,6 +102,7 @@ unsafe fn write_all<A: Access>(
         }
         None => state.take_encoder(unsafe { sample::<A>(source, 0, len, context, false) }?, coding),
     };
+    admit(&encoder, context)?;
     if len > BATCH {
         unsafe { expect::<A>(source, &mut encoder, context) }?;
     } else {
@@ -120,11 +122,15 @@ unsafe fn write_all<A: Access>(
                 let mut other = state.take_encoder(shape, coding);
                 other.follow(&encoder, &mut out);
                 encoder = other;
+                admit(&encoder, context)?;
                 context.row = from;
                 next = unsafe { encoder.take::<A>(source, from, context) }?;
             }
         }
         encoder.retyped |= context.retyped;
+        if context.only != Only::All && encoder.rest_rows > 0 {
+            return Err(unlike(context));
+        }
         if one_stream && !encoder.fits_stream() {
             taken_anew += next;
             if taken_anew * 2 > len {
@@ -147,6 +153,19 @@ unsafe fn write_all<A: Access>(
     }
     encoder.finish(&mut out, options.codec);
     Ok(Written { encoder, out, rest })
+}
+
+/// Only rows that are asked for are written.
+fn admit(encoder: &Encoder, context: &Context<'_, '_>) -> Result<(), Raised> {
+    match encoder.shape.is_row_of(context.only) {
+        true => Ok(()),
+        false => Err(unlike(context)),
+    }
+}
+
+fn unlike(context: &Context<'_, '_>) -> Raised {
+    let error = error::refused("the rows are not alike, or have values that are not asked for".into());
+    Raised::set(context.py, error)
 }
 
 /// Take in what the rows from the n-th on need, up to those that another encoder has to take.

@@ -12,7 +12,7 @@ use super::layout::{Access, Api, Direct};
 use super::machine::Tier;
 use super::push::{Context, MOST_CONTAINERS};
 use super::record::Classes;
-use super::shape::{Looker, Shape, joined};
+use super::shape::{Looker, Only, Shape, joined};
 use super::{Options, state};
 
 /// After so many rows of a batch it is looked at whether most of them do not fit.
@@ -174,6 +174,7 @@ impl RowEncoder {
             known,
             classes,
             allow_pickle: options.allow_pickle,
+            only: Only::All,
             coding: options.coding,
             tier: Tier::Program,
             left: 0,

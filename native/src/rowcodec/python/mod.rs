@@ -38,6 +38,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PyString};
 use crate::rowcodec::wire::codec::Codec;
 use known::known;
 use machine::Tier;
+use shape::Only;
 use source::Source;
 use state::State;
 use view::View;
@@ -57,6 +58,7 @@ struct Options {
     direct: bool,
     /// Of rows that are given at once.
     tier: Tier,
+    only: Only,
 }
 
 impl Options {
@@ -82,13 +84,15 @@ impl Options {
             coding: dictionaries,
             direct,
             tier: Tier::Program,
+            only: Only::All,
         })
     }
 }
 
 /// Rows as bytes. Args: `direct` False has objects read by the C API alone.
 #[pyfunction]
-#[pyo3(signature = (rows, allow_pickle=true, compression=None, dictionaries=true, direct=None, tier=None))]
+#[pyo3(signature = (rows, allow_pickle=true, compression=None, dictionaries=true, direct=None, tier=None, only=None))]
+#[expect(clippy::too_many_arguments, reason = "one an option of Python's function")]
 fn dump_rows(
     py: Python<'_>,
     rows: &Bound<'_, PyAny>,
@@ -97,6 +101,7 @@ fn dump_rows(
     dictionaries: bool,
     direct: Option<bool>,
     tier: Option<&str>,
+    only: Option<&str>,
 ) -> PyResult<Py<PyAny>> {
     let mut options = Options::new(allow_pickle, compression, dictionaries, direct)?;
     options.tier = match tier {
@@ -105,6 +110,15 @@ fn dump_rows(
         Some("machine") => Tier::Machine,
         Some(other) => {
             let what = format!("tier is {other:?}: give \"program\", \"machine\" or None");
+            return Err(error::argument(what));
+        }
+    };
+    options.only = match only {
+        None => Only::All,
+        Some("alike") => Only::Alike,
+        Some("plain") => Only::Plain,
+        Some(other) => {
+            let what = format!("only is {other:?}: give \"alike\", \"plain\" or None");
             return Err(error::argument(what));
         }
     };
@@ -167,6 +181,19 @@ fn load_rows(py: Python<'_>, buffer: &Bound<'_, PyAny>, allow_pickle: bool) -> P
     Ok(rows)
 }
 
+/// The columns of the rows that bytes hold, a list for each, and how many rows there are.
+#[pyfunction]
+fn load_columns(py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<(Vec<Py<PyAny>>, usize)> {
+    let state = state(py);
+    let view = View::of(buffer)?;
+    let (columns, rows) = decode::decode_columns(py, known(py)?, state, view.bytes())?;
+    state.count(|counts| {
+        counts.rows_read += rows as u64;
+        counts.bytes_read += view.bytes().len() as u64;
+    });
+    Ok((columns, rows))
+}
+
 /// The rows of a batch. Args: `schema` is its message, `array` a capsule of the C data interface.
 #[pyfunction]
 #[pyo3(signature = (schema, array, allow_pickle=false))]
@@ -215,6 +242,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoder::RowEncoder>()?;
     module.add_function(wrap_pyfunction!(dump_rows, module)?)?;
     module.add_function(wrap_pyfunction!(load_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(load_columns, module)?)?;
     module.add_function(wrap_pyfunction!(load_batch, module)?)?;
     module.add_function(wrap_pyfunction!(row_stats, module)?)
 }

@@ -9,7 +9,7 @@ use super::layout::Access;
 use super::machine::Tier;
 use super::push_container::push_container;
 use super::record::Classes;
-use super::shape::{DEPTH, Looker};
+use super::shape::{DEPTH, Looker, Only};
 use super::write_variant::{self, Written};
 use super::{time, value};
 
@@ -26,6 +26,7 @@ pub struct Context<'a, 'py> {
     pub known: &'a Known,
     pub classes: &'a mut Classes,
     pub allow_pickle: bool,
+    pub only: Only,
     /// Texts of new columns begin with a dictionary.
     pub coding: bool,
     pub tier: Tier,
@@ -278,6 +279,9 @@ unsafe fn retype<A: Access>(column: &mut Column, o: *mut PyObject, context: &mut
         left,
     };
     let shape = looker.shape::<A>(o, DEPTH)?;
+    if !shape.is_of(context.only) {
+        return Ok(false);
+    }
     let mut typed = Column::new(&shape, context.coding);
     for _ in 0..column.len {
         typed.push_null();

@@ -11,36 +11,43 @@ public final class RowSink {
   private final OutputStream out;
   private final StructType schema;
   private final Compression compression;
+  private final boolean tuples;
 
-  private RowSink(OutputStream out, StructType schema, Compression compression) {
+  private RowSink(OutputStream out, StructType schema, Compression compression, boolean tuples) {
     this.out = out;
     this.schema = schema;
     this.compression = compression;
+    this.tuples = tuples;
   }
 
   /** To a stream, which the writer closes, in few large pieces. */
   public static RowSink to(OutputStream out) {
-    return new RowSink(out, null, null);
+    return new RowSink(out, null, null, false);
   }
 
   /** Have columns of these types. Else they are of what the first 256 rows hold. */
   public RowSink as(StructType schema) {
-    return new RowSink(out, schema, compression);
+    return new RowSink(out, schema, compression, tuples);
   }
 
   /** Have buffers be compressed. */
   public RowSink compressed(Compression compression) {
-    return new RowSink(out, schema, compression);
+    return new RowSink(out, schema, compression, tuples);
+  }
+
+  /** Have Python read rows as tuples, whose values have places and no names. Those that are arrays it always does. */
+  public RowSink asTuples() {
+    return new RowSink(out, schema, compression, true);
   }
 
   /** Rows that are arrays of their values, as {@link RowSource#arrays} gives them. Python reads them as tuples. */
   public RowWriter<Object[]> arrays() throws HeadraceException {
-    return new RowWriter<>(out, Object[].class, schema, compression);
+    return new RowWriter<>(out, Object[].class, schema, compression, true);
   }
 
   /** Spark's external rows. Without a schema, that of the first one is taken. */
   public RowWriter<Row> rows() throws HeadraceException {
-    return new RowWriter<>(out, Row.class, schema, compression);
+    return new RowWriter<>(out, Row.class, schema, compression, tuples);
   }
 
   /** Spark's internal rows, for which a schema is needed. They may be changed once they were written. */
@@ -48,6 +55,6 @@ public final class RowSink {
     if (schema == null) {
       throw new HeadraceException("INVALID_ARGUMENT", "internal rows do not tell their types: give a schema", "");
     }
-    return new RowWriter<>(out, InternalRow.class, schema, compression);
+    return new RowWriter<>(out, InternalRow.class, schema, compression, tuples);
   }
 }

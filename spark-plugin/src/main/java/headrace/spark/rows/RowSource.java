@@ -47,6 +47,14 @@ public final class RowSource {
     return new RowReader<>(segments(), new ArrayShape(Nested.JAVA, asked));
   }
 
+  /**
+   * As Spark's unpickler gives what Python has pickled: tuples as {@code Object[]}, a row that is a value as this value, and
+   * integers as {@code Integer} where 32 bits hold them.
+   */
+  public RowReader<Object> values() {
+    return new RowReader<>(segments(), new ValueShape());
+  }
+
   /** As Spark's external rows; within them {@code Seq}, {@code Map} and {@code Row}, {@code Instant} and {@code LocalDate}. */
   public RowReader<Row> rows() {
     return new RowReader<>(segments(), new RowShape(asked));

@@ -30,6 +30,9 @@ public final class RowWriter<T> implements Closeable {
   private final Class<?> kind;
   private final BatchWriter batches;
 
+  /** Whether columns have the names of places. */
+  private final boolean tuples;
+
   /** Rows that came before the columns were known; null since then. */
   private List<T> first = new ArrayList<>();
 
@@ -53,9 +56,11 @@ public final class RowWriter<T> implements Closeable {
   /** Whether the stream was ended, or part of a batch may have been written: nothing can follow. */
   private boolean broken;
 
-  RowWriter(OutputStream out, Class<?> kind, StructType schema, Compression compression) throws HeadraceException {
+  RowWriter(OutputStream out, Class<?> kind, StructType schema, Compression compression, boolean tuples)
+      throws HeadraceException {
     this.out = out;
     this.kind = kind;
+    this.tuples = tuples;
     this.batches = new BatchWriter(compression);
     if (schema != null) {
       begin(schema);
@@ -66,7 +71,7 @@ public final class RowWriter<T> implements Closeable {
     List<Field> fields = new ArrayList<>();
     for (int i = 0; i < schema.length(); i++) {
       String name = schema.apply(i).name();
-      fields.add(SparkTypes.field(kind == Object[].class ? "_" + (i + 1) : name, schema.apply(i).dataType(), name));
+      fields.add(SparkTypes.field(tuples ? "_" + (i + 1) : name, schema.apply(i).dataType(), name));
     }
     begin(fields, schema);
   }
@@ -272,7 +277,7 @@ public final class RowWriter<T> implements Closeable {
     }
     Map<String, String> told = new LinkedHashMap<>();
     told.put(Schema.VERSION, "1");
-    told.put(Field.PY, kind == Object[].class ? "tuple" : "row");
+    told.put(Field.PY, tuples ? "tuple" : "row");
     BatchWriter.writeFramed(out, SchemaWriter.write(new Schema(Input.BIG_ENDIAN, fields, told)));
   }
 

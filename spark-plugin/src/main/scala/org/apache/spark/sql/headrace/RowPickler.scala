@@ -1,0 +1,67 @@
+package org.apache.spark.sql.headrace
+
+import headrace.spark.HeadraceException
+import headrace.spark.rows.RowSink
+import headrace.spark.rows.RowWriter
+import net.razorvine.pickle.Pickler
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.python.EvaluatePython
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Pickles internal rows, many at a time: few at first, so that who wants a few rows waits for no more, then as many as
+ * make a megabyte. A row that the row format does not carry goes as Spark pickles it, in its place.
+ *
+ * @param places whether rows are tuples in Python, instead of rows with names
+ */
+private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: StructType, places: Boolean)
+    extends Iterator[Array[Byte]] {
+  private val converted = pickling(schema)
+  private var most = RowPickler.First
+  private var odd: Array[Byte] = _
+
+  override def hasNext: Boolean = odd != null || rows.hasNext
+
+  override def next(): Array[Byte] = {
+    val found = if (odd == null) alike() else null
+    if (found != null) found
+    else {
+      val pickle = odd
+      odd = null
+      pickle
+    }
+  }
+
+  /** The next rows, up to one that is not carried; null if that is the first one. */
+  private def alike(): Array[Byte] = {
+    val out = new PickledRows.Output
+    val sink = RowSink.to(out).as(schema)
+    val writer = (if (places) sink.asTuples() else sink).internalRows()
+    var count = 0
+    while (count < most && odd == null && rows.hasNext) {
+      if (write(writer, rows.next())) count += 1
+    }
+    if (count == 0) return null
+    writer.end()
+    if (out.size() < RowPickler.Bytes && most < RowPickler.Most) most *= 2
+    else if (out.size() > 8 * RowPickler.Bytes && most > 1) most /= 2
+    out.pickle()
+  }
+
+  private def write(writer: RowWriter[InternalRow], row: InternalRow): Boolean =
+    try {
+      writer.write(row)
+      true
+    } catch {
+      case _: HeadraceException =>
+        EvaluatePython.registerPicklers()
+        odd = new Pickler(true, false).dumps(Array(converted(row)))
+        false
+    }
+}
+
+private object RowPickler {
+  private val First = 128
+  private val Most = 16384
+  private val Bytes = 1 << 20
+}

@@ -1,0 +1,14 @@
+package org.apache.spark.sql.headrace
+
+import org.apache.spark.sql.types._
+
+/** Of which columns Python makes the same of the row format as of Spark's own pickles. */
+private[headrace] object RowTypes {
+  def carries(schema: StructType): Boolean = schema.nonEmpty && schema.forall(field => carries(field.dataType))
+
+  def carries(of: DataType): Boolean = of match {
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType => true
+    case _: StringType | _: DecimalType => true
+    case _ => false
+  }
+}

@@ -1,0 +1,117 @@
+"""Rows as Spark's workers pass them on: as the row format where that carries them, else pickled as ever.
+
+    list of rows ── RowSerializer.dumps ──> a pickle, which is a call of `loads` with the bytes of the rows
+                                            or, of values that need pickle, what PySpark itself writes
+
+So whatever reads PySpark's pickles reads these, and both may be in one stream.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Literal
+
+from pyspark.serializers import CPickleSerializer, FramedSerializer
+
+from headrace.errors import InvalidArgument
+from headrace.rowcodec.codec import loads as load_rows
+from headrace.rowcodec.native import headrace_native, raised
+
+_HEAD = b"\x80\x03cheadrace.spark.serializer\nloads\nB"
+_BEGIN = len(_HEAD) + 4
+_TAIL = b"\x85R."
+_LARGEST = (1 << 31) - 1 - _BEGIN - len(_TAIL)
+# Fewer rows take longer than to pickle them, for their schema goes with them.
+_FEW = 8
+_PICKLE = CPickleSerializer()
+
+
+def pickled(rows: bytes) -> bytes:
+    """Bytes of rows as a pickle, which gives the list of them."""
+    return b"".join((_HEAD, struct.pack("<I", len(rows)), rows, _TAIL))
+
+
+def rows_in(pickle: bytes) -> memoryview | None:
+    """The bytes of the rows within a pickle; None if others made it."""
+    if pickle.startswith(_HEAD):
+        return memoryview(pickle)[_BEGIN : -len(_TAIL)]
+    return None
+
+
+def loads(rows: bytes) -> list[Any]:
+    """What pickles of rows call."""
+    return load_rows(rows)
+
+
+def _are_rows(given: Any) -> bool:
+    """Whether these may be rows alike, by a look at the first one and the last."""
+    if type(given) is not list or len(given) < _FEW:
+        return False
+    first, last = given[0], given[-1]
+    if isinstance(first, tuple) and type(last) is type(first):
+        # What stands in many rows is pickled once, and comes back as one.
+        return not any(
+            mine is theirs and isinstance(mine, (list, dict, tuple, bytes, bytearray)) and mine
+            for mine, theirs in zip(first, last, strict=False)
+        )
+    return first is not last or isinstance(first, (bool, int, float, str, type(None)))
+
+
+class RowSerializer(FramedSerializer):  # type: ignore[misc]
+    """What `SparkContext(serializer=...)` takes: lists of rows in the row format, all else as PySpark pickles it.
+
+    Rows are tuples, lists, dicts, `Row`s, or values, of what `docs/row-format.md` has columns for.
+
+    Args:
+        allow_pickle: pickle what is no list of rows alike, and rows that need it. Else that is an error.
+    """
+
+    def __init__(self, *, allow_pickle: bool = True) -> None:
+        self.allow_pickle = allow_pickle
+        self._only: Literal["alike", "plain"] = "alike"
+
+    @classmethod
+    def plain(cls) -> RowSerializer:
+        """Of rows that a JVM reads as it reads pickled ones: tuples or values, of what SQL has. Others are pickled."""
+        made = cls()
+        made._only = "plain"
+        return made
+
+    def dumps(self, obj: Any) -> bytes:
+        """Raises: as PySpark's own; without leave to pickle, Unsupported."""
+        if not self.allow_pickle or _are_rows(obj):
+            try:
+                rows: bytes = headrace_native.dump_rows(obj, False, only=self._only)
+            except headrace_native.RowError as error:
+                if not self.allow_pickle:
+                    raise raised(error) from error
+            else:
+                if len(rows) <= _LARGEST:
+                    return pickled(rows)
+        done: bytes = _PICKLE.dumps(obj)
+        return done
+
+    def loads(self, obj: bytes) -> Any:
+        """Raises InvalidArgument: it is pickled, and must not be."""
+        rows = rows_in(obj)
+        if rows is not None:
+            return load_rows(rows)
+        if not self.allow_pickle:
+            raise InvalidArgument(
+                "what Spark passes on is pickled, and this serializer reads rows alone",
+                hint="RowSerializer(allow_pickle=True)",
+            )
+        return _PICKLE.loads(obj)
+
+    def __repr__(self) -> str:
+        return "RowSerializer()" if self.allow_pickle else "RowSerializer(allow_pickle=False)"
+
+
+class Pickles(FramedSerializer):  # type: ignore[misc]
+    """Of what is pickled already."""
+
+    def dumps(self, obj: bytes) -> bytes:
+        return obj
+
+    def loads(self, obj: bytes) -> bytes:
+        return obj
