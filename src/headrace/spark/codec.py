@@ -14,6 +14,8 @@ from headrace.rowcodec import stats
 from headrace.spark import creation, frames
 from headrace.spark.rows import Replaced, is_installed, jvm_rows, mark, unmark
 from headrace.spark.serializer import RowSerializer
+# Workers are kept apart by their variables: those that have it are started by the daemon of this package.
+_MARK = "HEADRACE_ROWS"
 
 _REPLACED = [
     Replaced(frames.DataFrame, "collect", frames.collected),
@@ -48,6 +50,7 @@ def install(spark: SparkSession) -> None:
         _serialize(context, RowSerializer())
     for each in _REPLACED:
         each.put()
+    context.environment[_MARK] = "1"
     mark(context)
 
 
@@ -63,6 +66,7 @@ def uninstall(spark: SparkSession) -> None:
     unmark(context)
     for each in _REPLACED:
         each.take_back()
+    context.environment.pop(_MARK, None)
     if isinstance(context._unbatched_serializer, RowSerializer):
         _serialize(context, CPickleSerializer())
     jvm_rows(context).uninstall(spark._jsparkSession)

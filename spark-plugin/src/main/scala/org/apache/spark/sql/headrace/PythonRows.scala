@@ -20,6 +20,7 @@ object PythonRows {
   def install(session: Session): Unit = {
     uninstall(session)
     session.experimental.extraStrategies :+= RowStrategy
+    RowEval.setDaemon()
   }
 
   def uninstall(session: Session): Unit = {

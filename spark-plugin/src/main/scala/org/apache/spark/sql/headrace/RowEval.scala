@@ -39,9 +39,13 @@ private[headrace] object RowEval {
    * pickles.
    */
   def prepared(functions: ChainedPythonFunctions): ChainedPythonFunctions = {
+    setDaemon()
+    ChainedPythonFunctions(functions.funcs.map(marked))
+  }
+
+  def setDaemon(): Unit = {
     val conf = SparkEnv.get.conf
     if (!conf.contains(DaemonSetting)) conf.set(DaemonSetting, Daemon)
-    ChainedPythonFunctions(functions.funcs.map(marked))
   }
 
   def forgetDaemon(): Unit = {
