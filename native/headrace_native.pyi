@@ -90,7 +90,7 @@ def dump_rows(
     tells how many rows it was. Both write the same bytes.
 
     With `only`, other rows are refused as if they needed pickle. "alike": a type a column, and no classes but `Row`.
-    "plain": tuples or values, of None, bool, int, float, str, bytes, Decimal, and lists and dicts of these.
+    "plain": tuples or values, of None, bool, int, float, str, bytes, Decimal, and lists and dicts of these, that all fit.
     """
 
 def load_rows(buffer: object, allow_pickle: bool = False) -> list[Any]:

@@ -41,6 +41,9 @@ def frame(spark: Any) -> Any:
     return spark.range(0, 1000, 1, 3).selectExpr("id", *columns).cache()
 
 
+PICKLED = {"broken text", "months"}
+
+
 def told(ask: Any) -> Any:
     """What it gives, or the kind of its error: PySpark has not all types of Spark."""
     try:
@@ -53,15 +56,14 @@ def told(ask: Any) -> Any:
 def test_a_column_comes_as_ever(frame: Any, both: Any, name: str) -> None:
     column = frame.select("id", f"`{name}`")
     both(lambda: told(lambda: column.collect()))
+    assert both.read == (0 if name in PICKLED else 1000)
     both(lambda: told(lambda: column.tail(7)))
     both(lambda: told(lambda: list(column.toLocalIterator())))
     both(lambda: told(lambda: column.rdd.map(lambda row: (row[0], row)).collect()))
 
 
 def test_all_that_is_carried_goes_as_rows(frame: Any, both: Any) -> None:
-    carried = frame.select(
-        "id", "bool", "tinyint", "smallint", "int", "bigint", "float", "double", "text", "repeated", "decimal"
-    )
+    carried = frame.drop(*PICKLED)
     both(lambda: carried.collect())
     assert both.read == 1000
     both(lambda: carried.tail(40))

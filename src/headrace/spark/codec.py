@@ -14,6 +14,7 @@ from headrace.rowcodec import stats
 from headrace.spark import creation, frames
 from headrace.spark.rows import Replaced, is_installed, jvm_rows, mark, unmark
 from headrace.spark.serializer import RowSerializer
+
 # Workers are kept apart by their variables: those that have it are started by the daemon of this package.
 _MARK = "HEADRACE_ROWS"
 

@@ -23,6 +23,7 @@ _TAIL = b"\x85R."
 _LARGEST = (1 << 31) - 1 - _BEGIN - len(_TAIL)
 # Fewer rows take longer than to pickle them, for their schema goes with them.
 _FEW = 8
+_LONGEST_PAUSE = 63
 _PICKLE = CPickleSerializer()
 
 
@@ -69,6 +70,8 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
     def __init__(self, *, allow_pickle: bool = True) -> None:
         self.allow_pickle = allow_pickle
         self._only: Literal["alike", "plain"] = "alike"
+        # Where lists are refused one after the other, ever fewer are tried.
+        self._untried = self._pause = 0
 
     @classmethod
     def plain(cls) -> RowSerializer:
@@ -79,13 +82,17 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
 
     def dumps(self, obj: Any) -> bytes:
         """Raises: as PySpark's own; without leave to pickle, Unsupported."""
-        if not self.allow_pickle or _are_rows(obj):
+        if self._untried and self.allow_pickle:
+            self._untried -= 1
+        elif not self.allow_pickle or _are_rows(obj):
             try:
                 rows: bytes = headrace_native.dump_rows(obj, False, only=self._only)
             except headrace_native.RowError as error:
                 if not self.allow_pickle:
                     raise raised(error) from error
+                self._untried = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
             else:
+                self._pause = 0
                 if len(rows) <= _LARGEST:
                     return pickled(rows)
         done: bytes = _PICKLE.dumps(obj)
@@ -102,6 +109,16 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
                 hint="RowSerializer(allow_pickle=True)",
             )
         return _PICKLE.loads(obj)
+
+    def __eq__(self, other: object) -> bool:
+        """PySpark asks whether what one writes is what another one reads."""
+        return type(other) is type(self) and other._told() == self._told()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._told())
+
+    def _told(self) -> tuple[bool, str]:
+        return self.allow_pickle, self._only
 
     def __repr__(self) -> str:
         return "RowSerializer()" if self.allow_pickle else "RowSerializer(allow_pickle=False)"

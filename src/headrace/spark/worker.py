@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 from pyspark.util import fail_on_stopiteration
 
 from headrace.rowcodec.native import headrace_native
-from headrace.spark.serializer import Pickles, pickled, rows_in
+from headrace.spark.serializer import Pickles, RowSerializer, rows_in
 
 # Of whose values a JVM makes the same, whether they come as rows or pickled.
 _PLAIN = (BinaryType, BooleanType, DecimalType, DoubleType, FloatType, IntegralType, StringType)
@@ -68,16 +68,18 @@ def _evaluate(
 ) -> Callable[[int, Iterator[bytes]], Iterator[bytes]]:
     """Args: `rowwise` is PySpark's way from the arguments of rows to their results."""
     plain = all(_plain(udf.gives) for udf in udfs)
+    # Results that are not of their type are pickled: Spark makes null of them, or a text.
+    rows = RowSerializer.plain()
     run: Callable[..., list[Any]] | None = None
 
     def results(frame: bytes) -> list[Any]:
         nonlocal run
-        rows = rows_in(frame)
-        if rows is None:
+        given = rows_in(frame)
+        if given is None:
             return list(rowwise(0, iter(_PICKLE.loads(frame))))
         if not plain:
-            return list(rowwise(0, iter(headrace_native.load_rows(rows))))
-        columns, _ = headrace_native.load_columns(rows)
+            return list(rowwise(0, iter(headrace_native.load_rows(given))))
+        columns, _ = headrace_native.load_columns(given)
         if run is None:
             run = columnwise(udfs, len(columns))
         try:
@@ -92,13 +94,8 @@ def _evaluate(
             raise
 
     def reply(frame: bytes) -> bytes:
-        values = results(frame)
-        if plain and rows_in(frame) is not None:
-            try:
-                return pickled(headrace_native.dump_rows(values, False, only="plain"))
-            except headrace_native.RowError:
-                pass  # a result is not of its type: Spark makes null of it, or a text
-        done: bytes = _PICKLE.dumps(values)
+        serializer = rows if plain and rows_in(frame) is not None else _PICKLE
+        done: bytes = serializer.dumps(results(frame))
         return done
 
     return lambda _, frames: map(reply, frames)

@@ -310,6 +310,14 @@ impl<'a> Bound_<'a> {
                     let found = time::new_datetime(micros, false, none);
                     found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
                 }
+                Make::Local { unit } => {
+                    let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
+                        return context.fail("a time is beyond microseconds");
+                    };
+                    let found = time::local(micros)
+                        .and_then(|(wall, fold)| time::new_datetime(wall, fold, context.known.none.as_ptr()));
+                    found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
+                }
                 Make::Zoned { unit, zone, minutes } => {
                     let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
                         return context.fail("a time is beyond microseconds");

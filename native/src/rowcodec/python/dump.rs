@@ -49,6 +49,7 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
         counts.rows_written += rows as u64;
         counts.bytes_written += bytes as u64;
         counts.rest_rows += rest as u64;
+        counts.refused += u64::from(options.only != Only::All && out.is_err());
         counts.machine_rows += machine_rows as u64;
     });
     out?.done(py)
@@ -128,7 +129,7 @@ unsafe fn write_all<A: Access>(
             }
         }
         encoder.retyped |= context.retyped;
-        if context.only != Only::All && encoder.rest_rows > 0 {
+        if context.only == Only::Plain && encoder.rest_rows > 0 {
             return Err(unlike(context));
         }
         if one_stream && !encoder.fits_stream() {

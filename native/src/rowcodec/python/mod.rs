@@ -224,6 +224,7 @@ fn row_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("bytes_written", counts.bytes_written),
         ("bytes_read", counts.bytes_read),
         ("rest_rows", counts.rest_rows),
+        ("refused", counts.refused),
         ("compiled", counts.compiled),
         ("reused", counts.reused),
         ("machine_rows", counts.machine_rows),

@@ -29,6 +29,10 @@ pub enum Make {
     DateTime {
         unit: Unit,
     },
+    /// An instant as the clock of this process shows it, without a zone.
+    Local {
+        unit: Unit,
+    },
     /// Args: minutes east of UTC; None where the zone has to be asked.
     Zoned {
         unit: Unit,
@@ -217,6 +221,7 @@ impl Planner<'_, '_> {
             Type::Decimal { scale, .. } => Make::Decimal { scale: *scale },
             Type::Date => Make::Date,
             Type::Timestamp { unit, zone: None } => Make::DateTime { unit: *unit },
+            Type::Timestamp { unit, zone: Some(_) } if told == Some("local") => Make::Local { unit: *unit },
             Type::Timestamp {
                 unit,
                 zone: Some(zone),

@@ -21,6 +21,8 @@ pub struct Counts {
     pub bytes_written: u64,
     pub bytes_read: u64,
     pub rest_rows: u64,
+    /// Rows given at once that were not of those asked for.
+    pub refused: u64,
     pub compiled: u64,
     pub reused: u64,
     pub machine_rows: u64,

@@ -244,6 +244,25 @@ pub fn new_datetime(wall: i64, fold: bool, zone: *mut PyObject) -> Option<*mut P
     }
 }
 
+/// What the clock of this process shows at an instant, and the fold, as `datetime.fromtimestamp` finds it: a time is the
+/// second of its name where the clock was put back within the day before. None beyond the years of the system.
+pub fn local(instant: i64) -> Option<(i64, bool)> {
+    let seconds = instant.div_euclid(1_000_000);
+    let now = offset_at(seconds)?;
+    let put_back = now - offset_at(seconds - 86_400)?;
+    let fold = put_back < 0 && offset_at(seconds + put_back)? + put_back == now;
+    Some((instant.checked_add(now * 1_000_000)?, fold))
+}
+
+/// Seconds east of UTC.
+fn offset_at(seconds: i64) -> Option<i64> {
+    let mut found = std::mem::MaybeUninit::<libc::tm>::uninit();
+    unsafe {
+        let made = libc::localtime_r(&seconds, found.as_mut_ptr());
+        (!made.is_null()).then(|| i64::from((*made).tm_gmtoff))
+    }
+}
+
 /// A new datetime in a zone at an instant; as above.
 pub fn of_instant(instant: i64, zone: *mut PyObject, named: bool) -> Option<*mut PyObject> {
     let utc = new_datetime(instant, false, zone)?;

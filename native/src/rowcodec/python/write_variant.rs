@@ -9,6 +9,7 @@ use super::known::{NUMPY, Raised, is_type};
 use super::layout::Access;
 use super::push::{Context, MOST};
 use super::record::Kind;
+use super::shape::Only;
 use super::shape::pairs;
 use super::{time, value};
 use crate::rowcodec::variant::{DEPTH, tag};
@@ -255,6 +256,7 @@ fn other<A: Access>(
     if let Some(described) = context.classes.describe(py, o).map_err(raised)? {
         let names = match described.kind {
             Kind::Row => value::row_names(py, o)?,
+            _ if context.only != Only::All => None,
             _ => described.names,
         };
         let values = match (&names, described.kind) {

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
@@ -33,6 +34,9 @@ public final class RowWriter<T> implements Closeable {
   /** Whether columns have the names of places. */
   private final boolean tuples;
 
+  /** What is told of a column besides. */
+  private final UnaryOperator<Field> marked;
+
   /** Rows that came before the columns were known; null since then. */
   private List<T> first = new ArrayList<>();
 
@@ -56,11 +60,18 @@ public final class RowWriter<T> implements Closeable {
   /** Whether the stream was ended, or part of a batch may have been written: nothing can follow. */
   private boolean broken;
 
-  RowWriter(OutputStream out, Class<?> kind, StructType schema, Compression compression, boolean tuples)
+  RowWriter(
+      OutputStream out,
+      Class<?> kind,
+      StructType schema,
+      Compression compression,
+      boolean tuples,
+      UnaryOperator<Field> marked)
       throws HeadraceException {
     this.out = out;
     this.kind = kind;
     this.tuples = tuples;
+    this.marked = marked;
     this.batches = new BatchWriter(compression);
     if (schema != null) {
       begin(schema);
@@ -71,7 +82,7 @@ public final class RowWriter<T> implements Closeable {
     List<Field> fields = new ArrayList<>();
     for (int i = 0; i < schema.length(); i++) {
       String name = schema.apply(i).name();
-      fields.add(SparkTypes.field(tuples ? "_" + (i + 1) : name, schema.apply(i).dataType(), name));
+      fields.add(marked.apply(SparkTypes.field(tuples ? "_" + (i + 1) : name, schema.apply(i).dataType(), name)));
     }
     begin(fields, schema);
   }

@@ -11,4 +11,7 @@ package object headrace {
   /** What Spark's own pickler takes, as the session says that asks for it. */
   private[headrace] def pickling(schema: StructType): InternalRow => Any =
     row => EvaluatePython.toJava(row, schema)
+
+  /** Whether Python gets binary values as bytes. */
+  private[headrace] def binaryAsBytes(): Boolean = false
 }

@@ -11,7 +11,10 @@ package object headrace {
 
   /** What Spark's own pickler takes, as the session says that asks for it. */
   private[headrace] def pickling(schema: StructType): InternalRow => Any = {
-    val binaryAsBytes = SQLConf.get.pysparkBinaryAsBytes
-    row => EvaluatePython.toJava(row, schema, binaryAsBytes)
+    val bytes = binaryAsBytes()
+    row => EvaluatePython.toJava(row, schema, bytes)
   }
+
+  /** Whether Python gets binary values as bytes. */
+  private[headrace] def binaryAsBytes(): Boolean = SQLConf.get.pysparkBinaryAsBytes
 }

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.headrace
 
+import scala.collection.mutable.ArrayBuffer
+
 import headrace.spark.HeadraceException
 import headrace.spark.rows.RowSink
 import headrace.spark.rows.RowWriter
@@ -10,15 +12,18 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * Pickles internal rows, many at a time: few at first, so that who wants a few rows waits for no more, then as many as
- * make a megabyte. A row that the row format does not carry goes as Spark pickles it, in its place.
+ * make a megabyte. A row that the row format does not carry goes as Spark pickles it, in its place; where there are many,
+ * ever more of those that follow it do, too.
  *
  * @param places whether rows are tuples in Python, instead of rows with names
  */
 private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: StructType, places: Boolean)
     extends Iterator[Array[Byte]] {
   private val converted = pickling(schema)
+  private val bytearrays = !binaryAsBytes()
   private var most = RowPickler.First
   private var odd: Array[Byte] = _
+  private var oddRows = 1
 
   override def hasNext: Boolean = odd != null || rows.hasNext
 
@@ -35,7 +40,7 @@ private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: St
   /** The next rows, up to one that is not carried; null if that is the first one. */
   private def alike(): Array[Byte] = {
     val out = new PickledRows.Output
-    val sink = RowSink.to(out).as(schema)
+    val sink = RowSink.to(out).as(schema).asPySpark(bytearrays)
     val writer = (if (places) sink.asTuples() else sink).internalRows()
     var count = 0
     while (count < most && odd == null && rows.hasNext) {
@@ -55,7 +60,10 @@ private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: St
     } catch {
       case _: HeadraceException =>
         EvaluatePython.registerPicklers()
-        odd = new Pickler(true, false).dumps(Array(converted(row)))
+        val some = ArrayBuffer(converted(row))
+        while (some.length < oddRows && rows.hasNext) some += converted(rows.next())
+        odd = new Pickler(true, false).dumps(some.toArray)
+        oddRows = math.min(2 * oddRows, RowPickler.Most)
         false
     }
 }

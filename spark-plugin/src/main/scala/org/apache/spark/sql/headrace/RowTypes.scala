@@ -8,7 +8,12 @@ private[headrace] object RowTypes {
 
   def carries(of: DataType): Boolean = of match {
     case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType => true
-    case _: StringType | _: DecimalType => true
+    case DateType | TimestampType | TimestampNTZType | BinaryType | NullType => true
+    case _: StringType | _: DecimalType | _: DayTimeIntervalType => true
+    case ArrayType(item, _) => carries(item)
+    // Keys are to be those of a dict, which lists cannot be.
+    case MapType(key: AtomicType, value, _) => carries(key) && carries(value)
+    case struct: StructType => struct.nonEmpty && struct.forall(field => carries(field.dataType))
     case _ => false
   }
 }
