@@ -36,7 +36,7 @@ SERVERS_READY := $(SERVERS:%=%/.ready)
 FACES := $(PLUGIN)/target/faces.jar
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter spark% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter spark% pyspark% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)

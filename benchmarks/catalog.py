@@ -15,6 +15,7 @@ from benchmarks import (
     lookup,
     memory,
     pit,
+    pyspark,
     spark,
     spark_pit,
     statistics,
@@ -49,6 +50,7 @@ WORKLOADS: dict[str, Workload] = {
         spark_pit,
         codec,
         codec_jvm,
+        pyspark,
     )
     for workload in family.WORKLOADS
 }

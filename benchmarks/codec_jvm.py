@@ -27,7 +27,8 @@ from benchmarks.workload import Case, Goal, Workload
 
 _ROW, _HUNDRED, _FORY = "pyrolite, a row", "pyrolite, 100 rows", "Fory, a row"
 _OURS, _PLAIN = "row codec", "row codec, plain"
-_PASSES = 10
+_PASSED = 2_000_000
+"""Rows of a run: those of scale factor 1 ten times."""
 _SOCKET_BYTES = 64 << 10
 _LENGTH = struct.Struct(">i")
 _COMMAND = struct.Struct(">ii")
@@ -37,6 +38,10 @@ _ALL = 1 << 30
 """More rows than there are."""
 _PIECES = {_ROW: 1, _HUNDRED: 100, _OURS: -_STREAM}
 """By system: rows of a pickle, or less than 0, of a stream."""
+
+
+def _passes(rows: Sequence[Any]) -> int:
+    return max(1, min(10, _PASSED // len(rows)))
 
 
 class Peer:
@@ -148,7 +153,7 @@ class OnJVM:
     def opened(self) -> Iterator[Staged]:
         rows = self.source.rows()
         with contextlib.closing(Peer()) as peer:
-            everything = -len(rows)
+            everything, passes = -len(rows), _passes(rows)
             held = self.size or everything
             assert peer.hold(_written(rows, held, self.dictionaries), held) == len(rows)
             del rows
@@ -166,10 +171,10 @@ class OnJVM:
 
             if self.job == "write":
                 stage = Stage(
-                    lambda: peer.asked("write", self.size, _PASSES), lambda _: written(), lambda size: size
+                    lambda: peer.asked("write", self.size, passes), lambda _: written(), lambda size: size
                 )
             else:
-                stage = Stage(lambda: peer.asked("read", self.size, _PASSES), lambda _: given())
+                stage = Stage(lambda: peer.asked("read", self.size, passes), lambda _: given())
             yield Staged(lambda _: nullcontext(stage))
 
 
@@ -190,7 +195,7 @@ class ToJVM:
         with contextlib.closing(Peer()) as peer:
 
             def job() -> int:
-                for _ in range(_PASSES):
+                for _ in range(_passes(rows)):
                     peer.ask("take", self.size)
                     for piece in _written(rows, self.size):
                         peer.send(piece)
@@ -222,10 +227,11 @@ class FromJVM:
         rows = self.source.rows()
         with contextlib.closing(Peer()) as peer:
             assert peer.hold(_written(rows, -_STREAM), -_STREAM) == len(rows)
+            passes = _passes(rows)
             del rows
 
             def job() -> list[Any]:
-                for _ in range(_PASSES):
+                for _ in range(passes):
                     found = _read(peer.given("give", self.size), self.size)
                 return found
 
@@ -263,7 +269,7 @@ def _workload(
 WORKLOADS = (
     _workload(
         "jvm-write",
-        f"to bytes on a JVM, {_PASSES} times",
+        "to bytes on a JVM, as often as gives 2 M rows",
         {
             _ROW: lambda source: OnJVM(source, "write", 1),
             _HUNDRED: lambda source: OnJVM(source, "write", 100),
@@ -274,7 +280,7 @@ WORKLOADS = (
     ),
     _workload(
         "jvm-read",
-        f"from Python's bytes on a JVM, {_PASSES} times",
+        "from Python's bytes on a JVM, as often as gives 2 M rows",
         {
             _ROW: lambda source: OnJVM(source, "read", 1),
             _HUNDRED: lambda source: OnJVM(source, "read", 100),
@@ -286,13 +292,13 @@ WORKLOADS = (
     ),
     _workload(
         "to-jvm",
-        f"from Python to a JVM over a socket, {_PASSES} times",
+        "from Python to a JVM over a socket, as often as gives 2 M rows",
         {name: functools.partial(ToJVM, size=size) for name, size in _PIECES.items()},
         _faster(_OURS, row=8, hundred=5.5),
     ),
     _workload(
         "from-jvm",
-        f"from a JVM to Python over a socket, {_PASSES} times",
+        "from a JVM to Python over a socket, as often as gives 2 M rows",
         {name: functools.partial(FromJVM, size=size) for name, size in _PIECES.items()},
         _faster(_OURS, row=5, hundred=4.2),
     ),

@@ -89,8 +89,10 @@ def dump_rows(
     once there were so many rows of these columns that it repays. "machine" is followed where it can be: `row_stats`
     tells how many rows it was. Both write the same bytes.
 
-    With `only`, other rows are refused as if they needed pickle. "alike": a type a column, and no classes but `Row`.
-    "plain": tuples or values, of None, bool, int, float, str, bytes, Decimal, and lists and dicts of these, that all fit.
+    With `only`, other rows are refused as if they needed pickle, and those that share large values. "alike": a type a
+    column, and no classes but `Row`.
+    "plain": tuples or values, of None, bool, int, float, str, bytes, Decimal, and lists and dicts of these, that all
+    fit.
     """
 
 def load_rows(buffer: object, allow_pickle: bool = False) -> list[Any]:

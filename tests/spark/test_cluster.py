@@ -121,3 +121,38 @@ def test_two_workers_read_files_and_feature_groups(profile: str, master: str, tm
     finally:
         service.stop()
     assert told == [[sum(range(1, ROWS, 2)), 7, "t6", ROWS, 2]] * 2
+
+
+def test_two_workers_pass_rows_on_by_the_codec(profile: str, master: str) -> None:
+    program = """
+        import json, os, sys
+        import headrace.spark
+        from pyspark.sql import functions as F
+
+        config = {
+            "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false",
+            "spark.scheduler.minRegisteredResourcesRatio": "1", "spark.executor.memory": "512m",
+        }
+        spark = headrace.spark.session(master=sys.argv[1], config=config)
+        context = spark.sparkContext
+
+        def told():
+            rows = context.parallelize([(n % 5, (n, f"name {n}")) for n in range(20_000)], 4)
+            groups = rows.groupByKey(4).mapValues(lambda all: sum(n for n, _ in all)).sortByKey().collect()
+            frame = spark.createDataFrame([(n, f"name {n}") for n in range(20_000)], ["n", "name"])
+            twice = F.udf(lambda n, name: f"{name} {2 * n}", "string")
+            texts = frame.repartition(4).select(twice("n", "name").alias("t")).orderBy("t").collect()
+            daemon = F.udf(lambda n: str(os.getppid()) + " " + str(n)[:0], "string")
+            pids = frame.repartition(4).select(daemon("n").alias("pid")).distinct().count()
+            return [groups, [row.t for row in texts], pids]
+
+        pickled = told()
+        headrace.spark.install(spark)
+        assert told() == pickled
+        assert headrace.spark.codec_stats()["rows_read"] > 20_000
+        headrace.spark.uninstall(spark)
+        assert told() == pickled
+        print(json.dumps([pickled[2], len(pickled[1])]))
+        spark.stop()
+    """
+    assert run(profile, program, master) == [2, 20_000]

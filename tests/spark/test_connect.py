@@ -115,6 +115,7 @@ def test_a_view_by_its_address_and_by_a_session(tmp_path: Path) -> None:
             told["plain"] = found(query.read(engine="spark")) == found(query.read(engine="duckdb"))
             told["found"] = [row["x_text"] == texts[1] for row in found(query.read(engine="spark"))]
             told["shown"] = query.read(engine="spark").to_spark().count()
+            told["codec"] = errors(lambda: headrace.spark.install(session))
             told["other settings"] = errors(lambda: view.training_data(engine="spark").to_arrow())
             session.conf.set("spark.sql.ansi.enabled", "true")
             session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -129,6 +130,7 @@ def test_a_view_by_its_address_and_by_a_session(tmp_path: Path) -> None:
         "plain": True,
         "found": [True],
         "shown": 1,
+        "codec": "UNSUPPORTED",
         "other settings": "UNSUPPORTED",
         "same": True,
         "goes on": 3,

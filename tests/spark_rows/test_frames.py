@@ -41,7 +41,7 @@ def frame(spark: Any) -> Any:
     return spark.range(0, 1000, 1, 3).selectExpr("id", *columns).cache()
 
 
-PICKLED = {"broken text", "months"}
+PICKLED = {"broken text", "map", "months"}
 
 
 def told(ask: Any) -> Any:
@@ -104,6 +104,11 @@ def test_errors_are_those_of_spark(spark: Any, both: Any) -> None:
         return f"{type(raised.value)}"
 
     both(fail)
+
+
+def test_large_rows_come_few_at_a_time(spark: Any, both: Any) -> None:
+    large = spark.range(0, 300, 1, 1).selectExpr("id", "repeat(cast(id % 10 AS string), 500000) AS text")
+    assert both(lambda: large.rdd.map(lambda row: len(row.text)).sum()) == 300 * 500_000
 
 
 def test_many_rows_come_in_pieces(spark: Any, both: Any) -> None:

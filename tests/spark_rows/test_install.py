@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from typing import Any
 
-import pytest
-
-import headrace as hr
 import headrace.spark
 
 
@@ -52,21 +52,61 @@ def test_a_serializer_of_the_users_stays(spark: Any) -> None:
         context._unbatched_serializer, context.serializer = before
 
 
+def test_sessions_by_themselves(spark: Any) -> None:
+    from headrace.spark.rows import is_installed
+
+    other = spark.newSession()
+
+    def strategies(session: Any) -> int:
+        size: int = session._jsparkSession.experimental().extraStrategies().size()
+        return size
+
+    headrace.spark.install(spark)
+    headrace.spark.install(other)
+    assert (strategies(spark), strategies(other)) == (1, 1)
+    headrace.spark.uninstall(spark)
+    assert (strategies(spark), strategies(other)) == (0, 1)
+    assert is_installed(spark.sparkContext)
+    assert len(other.range(10).collect()) == 10
+    headrace.spark.uninstall(spark)
+    headrace.spark.uninstall(other)
+    assert (strategies(spark), strategies(other)) == (0, 0)
+    assert not is_installed(spark.sparkContext)
+    headrace.spark.install(spark)
+    headrace.spark.uninstall(spark.newSession())
+    assert strategies(spark) == 1
+    headrace.spark.uninstall(spark)
+    assert not is_installed(spark.sparkContext)
+
+
+def test_without_the_jar() -> None:
+    program = """
+        import headrace as hr, headrace.spark
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        try:
+            headrace.spark.install(spark)
+        except hr.MissingDependency as error:
+            assert "jar" in str(error)
+            assert len(spark.range(3).collect()) == 3
+        else:
+            raise AssertionError("installed without its jar")
+        spark.stop()
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_stats_count_rows(rows: Any) -> None:
     before = headrace.spark.codec_stats()
     rows.range(1000).collect()
     after = headrace.spark.codec_stats()
     assert after["rows_read"] - before["rows_read"] == 1000
     assert after["bytes_read"] > before["bytes_read"]
-
-
-def test_connect_is_refused() -> None:
-    class Remote:
-        """As a session of Spark Connect is: without a context."""
-
-        _sc = None
-
-    with pytest.raises(hr.Unsupported, match="Spark Connect"):
-        headrace.spark.install(Remote())  # type: ignore[arg-type]
-    with pytest.raises(hr.Unsupported, match="Spark Connect"):
-        headrace.spark.uninstall(Remote())  # type: ignore[arg-type]

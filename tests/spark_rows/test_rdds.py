@@ -10,6 +10,8 @@ from urllib.parse import DefragResult
 
 import pytest
 
+import headrace.spark
+
 KINDS: dict[str, list[Any]] = {
     "tuples": [(n, f"name {n}", n / 3, None if n % 3 else n) for n in range(3000)],
     "lists": [[n, f"name {n}"] for n in range(3000)],
@@ -108,9 +110,47 @@ def test_what_is_shared_is_not_multiplied(spark: Any, both: Any) -> None:
     )
 
 
-def test_rdds_that_were_there_before_are_read(spark: Any) -> None:
-    import headrace.spark
+def test_what_is_shared_within_rows_is_not_multiplied(spark: Any, both: Any) -> None:
+    shared = {"list": list(range(20_000))}
+    context = spark.sparkContext
 
+    def sizes(rows: Any) -> list[int]:
+        from pyspark.rdd import RDD
+
+        raw = RDD(rows._jrdd, context, NoOp())
+        return [sum(len(part) for part in raw.collect())]
+
+    class NoOp:
+        """Gives what was written as it is."""
+
+        def load_stream(self, stream: Any) -> Any:
+            from headrace.spark.serializer import Pickles
+
+            return Pickles().load_stream(stream)
+
+    for make in (
+        lambda n: {"id": n, "of": shared},
+        lambda n: [n, shared],
+        lambda n: (n, (n, shared)),
+        lambda n: (n, {"a": shared}),
+    ):
+        rows = [make(n) for n in range(2000)]
+        both(lambda rows=rows: context.parallelize(rows, 2).map(lambda row: 1).sum())
+        headrace.spark.install(spark)
+        [size] = sizes(context.parallelize(rows, 2))
+        headrace.spark.uninstall(spark)
+        assert size < 5_000_000
+
+
+def test_rdds_of_frames_are_zipped(spark: Any, both: Any) -> None:
+    frame = spark.range(0, 5000, 1, 2).selectExpr(
+        "id", "make_ym_interval(1, 2) AS months", "CAST(X'ff' AS STRING) AS t"
+    )
+    both(lambda: frame.select("id").rdd.zip(frame.select("id").rdd).count())
+    both(lambda: frame.select("id").rdd.zip(frame.select("t").rdd).map(lambda pair: pair[0].id).sum())
+
+
+def test_rdds_that_were_there_before_are_read(spark: Any) -> None:
     context = spark.sparkContext
     headrace.spark.uninstall(spark)
     before = context.parallelize(KINDS["tuples"], 2).map(lambda row: row)
@@ -124,8 +164,6 @@ def test_rdds_that_were_there_before_are_read(spark: Any) -> None:
 
 
 def test_files_of_pickles_are_those_of_others(spark: Any, rows: Any, tmp_path: Any) -> None:
-    import headrace.spark
-
     path = str(tmp_path / "pickles")
     rows.sparkContext.parallelize(KINDS["tuples"], 2).saveAsPickleFile(path)
     headrace.spark.uninstall(spark)

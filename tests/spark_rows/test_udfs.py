@@ -129,6 +129,27 @@ def test_errors_tell_the_same(spark: Any, both: Any) -> None:
     assert "no 0" in str(both(lambda: ask(stop)))
 
 
+def test_who_takes_a_few_rows_hears_of_no_later_error(spark: Any, both: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def fail(n: int) -> int:
+        if n == 110:
+            raise ValueError("too far")
+        return n
+
+    both(lambda: spark.range(0, 5000, 1, 1).select(F.udf(fail, "long")("id")).take(10))
+
+
+def test_large_results(spark: Any, both: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = spark.range(0, 600, 1, 1)
+    text = F.udf(lambda n: str(n % 10) * 200_000, "string")
+    both(lambda: frame.select(F.sum(F.length(text("id")))).collect())
+    numbers = F.udf(lambda n: [float(n)] * 2000, "array<double>")
+    both(lambda: frame.select(F.sum(F.size(numbers("id")))).collect())
+
+
 def test_worker_that_ends_is_an_error(spark: Any, both: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 

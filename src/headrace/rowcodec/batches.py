@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import BadData, InvalidArgument
 from headrace.rowcodec.codec import dumps
 from headrace.rowcodec.native import errors, headrace_native
+
+# Imported where it is used: processes that never see a record batch, such as Spark's workers, start without it.
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def to_batches(rows: Iterable[Any], *, allow_pickle: bool = True) -> list[pa.RecordBatch]:
@@ -17,6 +19,8 @@ def to_batches(rows: Iterable[Any], *, allow_pickle: bool = True) -> list[pa.Rec
 
     Raises as `dumps`.
     """
+    import pyarrow as pa
+
     source = pa.BufferReader(dumps(rows, allow_pickle=allow_pickle))
     batches: list[pa.RecordBatch] = []
     while source.tell() < source.size():
@@ -31,6 +35,8 @@ def from_batch(batch: pa.RecordBatch, *, allow_pickle: bool = False) -> list[Any
     Raises:
         InvalidArgument: it is no record batch. BadData: it breaks its own schema. Unsupported: as of `loads`.
     """
+    import pyarrow as pa
+
     if not isinstance(batch, pa.RecordBatch):
         raise InvalidArgument(
             f"a {type(batch).__name__} is no record batch of pyarrow",

@@ -9,10 +9,10 @@ from pyspark.rdd import RDD
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.sql import SparkSession
 
-from headrace.errors import MissingDependency, Unsupported
+from headrace.errors import Unsupported
 from headrace.rowcodec import stats
 from headrace.spark import creation, frames
-from headrace.spark.rows import Replaced, is_installed, jvm_rows, mark, unmark
+from headrace.spark.rows import Installed, Replaced, installed, jvm_rows, mark
 from headrace.spark.serializer import RowSerializer
 
 # Workers are kept apart by their variables: those that have it are started by the daemon of this package.
@@ -40,37 +40,43 @@ def install(spark: SparkSession) -> None:
         MissingDependency: the session has not the jar of headrace-spark.
     """
     context = _context(spark)
-    rows = jvm_rows(context)
-    if not hasattr(rows, "install"):
-        raise MissingDependency(
-            "the session of Spark has not the jar of headrace-spark",
-            hint="make it with headrace.spark.session(), or name headrace_spark.jar(pyspark.__version__) in spark.jars",
-        )
-    rows.install(spark._jsparkSession)
-    if type(context._unbatched_serializer) is CPickleSerializer:
-        _serialize(context, RowSerializer())
-    for each in _REPLACED:
-        each.put()
-    context.environment[_MARK] = "1"
-    mark(context)
+    jvm_rows(context).install(spark._jsparkSession)
+    told = installed(context)
+    if told is None:
+        before = context._unbatched_serializer
+        told = Installed(before if type(before) is CPickleSerializer else None)
+        if told.serializer is not None:
+            _serialize(context, RowSerializer())
+        for each in _REPLACED:
+            each.put()
+        context.environment[_MARK] = "1"
+        mark(context, told)
+    told.sessions.add(spark._jsparkSession.sessionUUID())
 
 
 def uninstall(spark: SparkSession) -> None:
-    """Have PySpark pickle again. RDDs that are there stay as they are, and can be read.
+    """Have PySpark pickle again, once the codec is installed in no session any more.
+
+    RDDs that are there stay as they are, and can be read; frames that were planned keep their plans.
 
     Raises:
         Unsupported: as of `install`.
     """
     context = _context(spark)
-    if not is_installed(context):
+    told = installed(context)
+    session = spark._jsparkSession.sessionUUID()
+    if told is None or session not in told.sessions:
         return
-    unmark(context)
+    told.sessions.remove(session)
+    jvm_rows(context).uninstall(spark._jsparkSession, not told.sessions)
+    if told.sessions:
+        return
+    mark(context, None)
     for each in _REPLACED:
         each.take_back()
     context.environment.pop(_MARK, None)
-    if isinstance(context._unbatched_serializer, RowSerializer):
-        _serialize(context, CPickleSerializer())
-    jvm_rows(context).uninstall(spark._jsparkSession)
+    if told.serializer is not None:
+        _serialize(context, told.serializer)
 
 
 def codec_stats() -> dict[str, int]:

@@ -41,8 +41,9 @@ from headrace.spark.frames import DataFrame
 from headrace.spark.rows import is_installed, jvm_rows
 from headrace.spark.serializer import Pickles, RowSerializer, pickled
 
-# Rows of a piece, so that none has more bytes than an array of the JVM.
-_PIECE = 1 << 16
+# Rows of a piece, and its bytes: JVMs have each as an array.
+_PIECE = 1 << 14
+_LARGEST = 1 << 26
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 
 
@@ -109,7 +110,12 @@ def _is_of(of: pa.DataType, mark: str | None, asked: DataType) -> bool:
     if isinstance(found, LongType):
         return int(of.bit_width) <= _BITS.get(asked.__class__, 0)
     if isinstance(asked, DecimalType):
-        return mark is None and pa.types.is_decimal128(of) and of.scale == asked.scale
+        # For fewer digits Spark has to look whether a value has no more.
+        return (
+            mark is None
+            and pa.types.is_decimal128(of)
+            and (of.precision, of.scale) == (asked.precision, asked.scale)
+        )
     return found is not None and found == asked
 
 
@@ -117,12 +123,16 @@ def _struct(parts: Sequence[Part], schema: StructType | Sequence[str] | None) ->
     """The columns of a frame of these rows; None where PySpark has to find them, or to say what is wrong."""
     first = parts[0]
     width = len(first.types)
-    if first.kind not in ("tuple", "list", "row") or any(
-        (part.kind, part.names) != (first.kind, first.names) for part in parts
+    if (
+        not width
+        or first.kind not in ("tuple", "list", "row")
+        or any((part.kind, part.names) != (first.kind, first.names) for part in parts)
     ):
         return None
     if isinstance(schema, StructType):
-        if len(schema) != width or (first.kind == "row" and schema.names != first.names):
+        if len(schema) != width or (
+            first.kind == "row" and (schema.names != first.names or len(set(first.names)) < width)
+        ):
             return None
         fits = all(
             _is_of(part.types[n], part.marks[n], field.dataType) and (field.nullable or not part.has_nulls[n])
@@ -132,6 +142,9 @@ def _struct(parts: Sequence[Part], schema: StructType | Sequence[str] | None) ->
         return schema if fits else None
     names = first.names if schema is None else list(schema)
     if len(names) != width or not all(isinstance(name, str) for name in names):
+        return None
+    # PySpark puts the types of rows together by names. Rows with names are read by these.
+    if len(set(names)) < width or (first.kind == "row" and names != first.names):
         return None
     fields = []
     for n, name in enumerate(names):
@@ -167,7 +180,7 @@ def _frame(session: SparkSession, data: list[Any], schema: Any) -> Any:
         for n in range(pieces):
             some = data[begin + (end - begin) * n // pieces : begin + (end - begin) * (n + 1) // pieces]
             part = _part(some) if some else None
-            if part is None and some:
+            if some and (part is None or len(part.bytes) > _LARGEST):
                 return None
             if part is not None:
                 parts.append(part)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.rdd import RDD
-from pyspark.serializers import BatchedSerializer
+from pyspark.serializers import AutoBatchedSerializer
 from pyspark.traceback_utils import SCCallSiteSync
 
 from headrace.spark.rows import is_installed, jvm_rows
@@ -25,7 +25,8 @@ try:
 except ImportError:  # before Spark 4
     from pyspark.rdd import _load_from_socket, _local_iterator_from_socket
 
-_SERIALIZER = BatchedSerializer(RowSerializer())
+# One that says nothing of the size of its batches: RDDs are batched anew before they are zipped.
+_SERIALIZER = AutoBatchedSerializer(RowSerializer())
 
 
 def _served(frame: Any, ask: Callable[[Any], Any]) -> Any:

@@ -5,26 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from py4j.java_gateway import JavaClass
 from pyspark import SparkContext
+
+from headrace.errors import MissingDependency
 
 _MARK = "_headrace_rows"
 
 
-def mark(context: SparkContext) -> None:
-    setattr(context, _MARK, True)
+class Installed:
+    """What a context is told while it has the codec.
+
+    Args:
+        serializer: the one that stood in the codec's place; None where the user's own stays.
+    """
+
+    def __init__(self, serializer: Any) -> None:
+        self.serializer = serializer
+        # By Spark's own word for each.
+        self.sessions: set[str] = set()
 
 
-def unmark(context: SparkContext) -> None:
-    delattr(context, _MARK)
+def installed(context: SparkContext) -> Installed | None:
+    return getattr(context, _MARK, None)
 
 
 def is_installed(context: SparkContext) -> bool:
-    return hasattr(context, _MARK)
+    return installed(context) is not None
+
+
+def mark(context: SparkContext, told: Installed | None) -> None:
+    setattr(context, _MARK, told)
 
 
 def jvm_rows(context: SparkContext) -> Any:
-    """The object PythonRows; or a package that has nothing, where the jar is not there."""
-    return context._jvm.org.apache.spark.sql.headrace.PythonRows
+    """The object PythonRows. Raises MissingDependency."""
+    found = context._jvm.org.apache.spark.sql.headrace.PythonRows
+    if not isinstance(found, JavaClass):
+        raise MissingDependency(
+            "the session of Spark has not the jar of headrace-spark",
+            hint="make it with headrace.spark.session(), or name headrace_spark.jar(pyspark.__version__) in spark.jars",
+        )
+    return found
 
 
 class Replaced:

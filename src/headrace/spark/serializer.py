@@ -9,11 +9,11 @@ So whatever reads PySpark's pickles reads these, and both may be in one stream.
 from __future__ import annotations
 
 import struct
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from pyspark.serializers import CPickleSerializer, FramedSerializer
 
-from headrace.errors import InvalidArgument
+from headrace.errors import InternalError, InvalidArgument
 from headrace.rowcodec.codec import loads as load_rows
 from headrace.rowcodec.native import headrace_native, raised
 
@@ -44,18 +44,9 @@ def loads(rows: bytes) -> list[Any]:
     return load_rows(rows)
 
 
-def _are_rows(given: Any) -> bool:
-    """Whether these may be rows alike, by a look at the first one and the last."""
-    if type(given) is not list or len(given) < _FEW:
-        return False
-    first, last = given[0], given[-1]
-    if isinstance(first, tuple) and type(last) is type(first):
-        # What stands in many rows is pickled once, and comes back as one.
-        return not any(
-            mine is theirs and isinstance(mine, (list, dict, tuple, bytes, bytearray)) and mine
-            for mine, theirs in zip(first, last, strict=False)
-        )
-    return first is not last or isinstance(first, (bool, int, float, str, type(None)))
+def failed(what: str) -> NoReturn:
+    """What stands in a stream whose rest could not be written."""
+    raise InternalError(f"rows of a frame could not be written: {what}")
 
 
 class RowSerializer(FramedSerializer):  # type: ignore[misc]
@@ -82,9 +73,9 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
 
     def dumps(self, obj: Any) -> bytes:
         """Raises: as PySpark's own; without leave to pickle, Unsupported."""
-        if self._untried and self.allow_pickle:
+        if self._untried > 0 and self.allow_pickle:
             self._untried -= 1
-        elif not self.allow_pickle or _are_rows(obj):
+        elif not self.allow_pickle or (type(obj) is list and len(obj) >= _FEW):
             try:
                 rows: bytes = headrace_native.dump_rows(obj, False, only=self._only)
             except headrace_native.RowError as error:
@@ -112,7 +103,7 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
         """PySpark asks whether what one writes is what another one reads."""
-        return type(other) is type(self) and other._told() == self._told()  # type: ignore[attr-defined]
+        return type(other) is type(self) and other._told() == self._told()
 
     def __hash__(self) -> int:
         return hash(self._told())

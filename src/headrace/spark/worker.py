@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
+from time import perf_counter
 from typing import Any, BinaryIO
 from zipimport import zipimporter
 
 from pyspark import worker
-from pyspark.serializers import CPickleSerializer
+from pyspark.serializers import CPickleSerializer, FramedSerializer
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -32,6 +34,9 @@ from headrace.spark.serializer import Pickles, RowSerializer, rows_in
 # Of whose values a JVM makes the same, whether they come as rows or pickled.
 _PLAIN = (BinaryType, BooleanType, DecimalType, DoubleType, FloatType, IntegralType, StringType)
 _PICKLE = CPickleSerializer()
+# Results of a reply: as many as PySpark has, and more where they are small and soon there.
+_FEW, _MANY = 100, 1 << 14
+_REPLY_BYTES, _REPLY_SECONDS = 1 << 18, 0.02
 _UNGUARDED = "_headrace_unguarded"
 
 
@@ -63,27 +68,49 @@ def _plain(of: DataType) -> bool:
     return isinstance(of, _PLAIN) and not of.needConversion()
 
 
-def _evaluate(
-    udfs: list[Udf], rowwise: Callable[[int, Iterator[Any]], Iterator[Any]]
-) -> Callable[[int, Iterator[bytes]], Iterator[bytes]]:
-    """Args: `rowwise` is PySpark's way from the arguments of rows to their results."""
-    plain = all(_plain(udf.gives) for udf in udfs)
-    # Results that are not of their type are pickled: Spark makes null of them, or a text.
-    rows = RowSerializer.plain()
-    run: Callable[..., list[Any]] | None = None
+class _Calls:
+    """UDFs called for rows, some at a time: few while they take long or give much, as those wait for them who read."""
 
-    def results(frame: bytes) -> list[Any]:
-        nonlocal run
-        given = rows_in(frame)
-        if given is None:
-            return list(rowwise(0, iter(_PICKLE.loads(frame))))
-        if not plain:
-            return list(rowwise(0, iter(headrace_native.load_rows(given))))
-        columns, _ = headrace_native.load_columns(given)
-        if run is None:
-            run = columnwise(udfs, len(columns))
+    def __init__(self, udfs: list[Udf], rowwise: Callable[[int, Iterator[Any]], Iterator[Any]]) -> None:
+        """Args: `rowwise` is PySpark's way from the arguments of rows to their results."""
+        self._udfs, self._rowwise = udfs, rowwise
+        # Results that are not of their type are pickled: Spark makes null of them, or a text.
+        self._plain = all(_plain(udf.gives) for udf in udfs)
+        self._serializer: FramedSerializer = RowSerializer.plain() if self._plain else _PICKLE
+        self._run: Callable[..., list[Any]] | None = None
+        self._rows = _FEW
+
+    def replies(self, frame: bytes) -> Iterator[bytes]:
+        """What is sent back for arguments."""
+        rows = rows_in(frame)
+        if rows is None:
+            yield _PICKLE.dumps(list(self._rowwise(0, iter(_PICKLE.loads(frame)))))
+            return
+        if self._plain:
+            columns, count = headrace_native.load_columns(rows)
+        else:
+            columns = [headrace_native.load_rows(rows)]
+            count = len(columns[0])
+        begin = 0
+        while begin < count:
+            end = min(count, begin + self._rows)
+            started = perf_counter()
+            some = columns if end - begin == count else [column[begin:end] for column in columns]
+            reply: bytes = self._serializer.dumps(self._results(some))
+            yield reply
+            if len(reply) < _REPLY_BYTES and perf_counter() - started < _REPLY_SECONDS:
+                self._rows = min(2 * self._rows, _MANY)
+            else:
+                self._rows = max(self._rows // 2, _FEW)
+            begin = end
+
+    def _results(self, columns: list[list[Any]]) -> list[Any]:
+        if not self._plain:
+            return list(self._rowwise(0, iter(columns[0])))
+        if self._run is None:
+            self._run = columnwise(self._udfs, len(columns))
         try:
-            return run(*columns)
+            return self._run(*columns)
         except StopIteration as error:
             raised = error
 
@@ -92,13 +119,6 @@ def _evaluate(
 
             fail_on_stopiteration(again)()
             raise
-
-    def reply(frame: bytes) -> bytes:
-        serializer = rows if plain and rows_in(frame) is not None else _PICKLE
-        done: bytes = serializer.dumps(results(frame))
-        return done
-
-    return lambda _, frames: map(reply, frames)
 
 
 def install() -> None:
@@ -130,7 +150,8 @@ def install() -> None:
         seen.clear()
         function, profiler, deserializer, serializer = read_udfs(pickler, stream, kind, *rest)
         if kind == worker.PythonEvalType.SQL_BATCHED_UDF and seen:
-            function = _evaluate(list(seen), function)
+            calls = _Calls(list(seen), function)
+            function = lambda _, frames: chain.from_iterable(map(calls.replies, frames))  # noqa: E731
             deserializer = serializer = Pickles()
         return function, profiler, deserializer, serializer
 
@@ -147,15 +168,16 @@ def _keep_directories() -> None:
     """
     read = zipimporter.invalidate_caches
     seen = {
-        importer.archive: _state(importer.archive)
+        (importer.archive, importer.prefix): _state(importer.archive)
         for importer in sys.path_importer_cache.values()
         if isinstance(importer, zipimporter)
     }
 
     def invalidate_caches(self: zipimporter) -> None:
         state = _state(self.archive)
-        if state is None or seen.get(self.archive) != state:
-            seen[self.archive] = state
+        of = self.archive, self.prefix
+        if state is None or seen.get(of) != state:
+            seen[of] = state
             read(self)
 
     zipimporter.invalidate_caches = invalidate_caches  # type: ignore[method-assign]

@@ -10,6 +10,7 @@ use super::known::{Raised, known};
 use super::layout::{Access, Api, Direct};
 use super::push::{Context, MOST_CONTAINERS};
 use super::shape::{Looker, Only, Shape, is_row_of, joined};
+use super::shared::is_shared;
 use super::source::Source;
 use super::{Options, error, state};
 
@@ -87,6 +88,9 @@ unsafe fn write_all<A: Access>(
 ) -> Result<Written, Raised> {
     let state = state(context.py);
     let len = unsafe { source.len::<A>() };
+    if context.only != Only::All && unsafe { is_shared::<A>(source) } {
+        return Err(unlike(context));
+    }
     // Of few rows a dictionary has no chance to pay.
     let coding = options.coding && len >= coded::FEWEST;
     let alike = last.as_ref().is_some_and(|last| {
@@ -165,7 +169,9 @@ fn admit(encoder: &Encoder, context: &Context<'_, '_>) -> Result<(), Raised> {
 }
 
 fn unlike(context: &Context<'_, '_>) -> Raised {
-    let error = error::refused("the rows are not alike, or have values that are not asked for".into());
+    let error = error::refused(
+        "the rows are not alike, share large values, or have others than are asked for".into(),
+    );
     Raised::set(context.py, error)
 }
 

@@ -23,6 +23,7 @@ mod push;
 mod push_container;
 mod record;
 mod shape;
+mod shared;
 mod source;
 mod state;
 mod time;

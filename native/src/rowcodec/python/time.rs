@@ -259,7 +259,7 @@ fn offset_at(seconds: i64) -> Option<i64> {
     let mut found = std::mem::MaybeUninit::<libc::tm>::uninit();
     unsafe {
         let made = libc::localtime_r(&seconds, found.as_mut_ptr());
-        (!made.is_null()).then(|| i64::from((*made).tm_gmtoff))
+        (!made.is_null()).then(|| (*made).tm_gmtoff)
     }
 }
 

@@ -213,7 +213,8 @@ public final class RowWriter<T> implements Closeable {
     }
   }
 
-  private long size() {
+  /** Bytes of the rows that wait to be written, about. */
+  public long size() {
     long size = 0;
     for (ColumnBuilder column : columns) {
       size += column.size();

@@ -26,7 +26,7 @@ private[headrace] case class RowEvalPythonExec(udfs: Seq[PythonUDF], resultAttrs
       context: TaskContext): Iterator[InternalRow] = {
     val runner = new PythonUDFRunner(
       functions.map(RowEval.prepared), PythonEvalType.SQL_BATCHED_UDF, offsets, pythonMetrics, job)
-    val replies = runner.compute(RowEval.arguments(rows, schema), context.partitionId(), context)
+    val replies = runner.compute(RowEval.arguments(rows, schema, bytes = false), context.partitionId(), context)
     RowEval.results(replies, udfs, pythonMetrics("pythonNumRowsReceived"))
   }
 

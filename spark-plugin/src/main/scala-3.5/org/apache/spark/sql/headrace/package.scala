@@ -8,10 +8,10 @@ package object headrace {
   type Session = SparkSession
   type Frame = Dataset[Row]
 
-  /** What Spark's own pickler takes, as the session says that asks for it. */
-  private[headrace] def pickling(schema: StructType): InternalRow => Any =
-    row => EvaluatePython.toJava(row, schema)
+  /** What Spark's own pickler takes. */
+  private[headrace] def toPickle(row: InternalRow, schema: StructType, bytes: Boolean): Any =
+    EvaluatePython.toJava(row, schema)
 
   /** Whether Python gets binary values as bytes. */
-  private[headrace] def binaryAsBytes(): Boolean = false
+  private[headrace] def binaryAsBytes(frame: Frame): Boolean = false
 }

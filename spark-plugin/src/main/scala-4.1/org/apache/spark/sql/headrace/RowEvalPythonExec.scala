@@ -24,7 +24,8 @@ private[headrace] case class RowEvalPythonExec(udfs: Seq[PythonUDF], resultAttrs
     Option(session).filter(_.sessionState.conf.pythonWorkerLoggingEnabled).map(_.sessionUUID)
 
   override protected def evaluatorFactory: EvalPythonEvaluatorFactory =
-    new RowEvaluatorFactory(child.output, udfs, output, pythonMetrics, job, logged, conf.pythonUDFProfiler)
+    new RowEvaluatorFactory(
+      child.output, udfs, output, pythonMetrics, job, logged, conf.pythonUDFProfiler, conf.pysparkBinaryAsBytes)
 
   override protected def withNewChildInternal(newChild: SparkPlan): RowEvalPythonExec = copy(child = newChild)
 }
@@ -36,7 +37,8 @@ private[headrace] class RowEvaluatorFactory(
     metrics: Map[String, SQLMetric],
     job: Option[String],
     session: Option[String],
-    profiler: Option[String])
+    profiler: Option[String],
+    bytes: Boolean)
     extends EvalPythonEvaluatorFactory(childOutput, udfs, output) {
   override protected def evaluate(
       functions: Seq[(ChainedPythonFunctions, Long)],
@@ -47,7 +49,7 @@ private[headrace] class RowEvaluatorFactory(
     val prepared = functions.map { case (chained, result) => (RowEval.prepared(chained), result) }
     val runner = new PythonUDFWithNamedArgumentsRunner(
       prepared, PythonEvalType.SQL_BATCHED_UDF, arguments, metrics, job, session, profiler)
-    val replies = runner.compute(RowEval.arguments(rows, schema), context.partitionId(), context)
+    val replies = runner.compute(RowEval.arguments(rows, schema, bytes), context.partitionId(), context)
     RowEval.results(replies, udfs, metrics("pythonNumRowsReceived"))
   }
 }

@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
 import java.nio.charset.StandardCharsets.US_ASCII
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Arrays
 
 /**
@@ -13,6 +14,8 @@ import java.util.Arrays
 private[headrace] object PickledRows {
   private val Head: Array[Byte] =
     Array(0x80.toByte, 3.toByte) ++ "cheadrace.spark.serializer\nloads\nB".getBytes(US_ASCII)
+  private val Failure: Array[Byte] =
+    Array(0x80.toByte, 3.toByte) ++ "cheadrace.spark.serializer\nfailed\nX".getBytes(US_ASCII)
   private val Tail: Array[Byte] = Array(0x85.toByte, 'R'.toByte, '.'.toByte)
   private val Size = 4
 
@@ -21,6 +24,13 @@ private[headrace] object PickledRows {
     val begin = Head.length + Size
     val is = pickle.length >= begin + Tail.length && Arrays.equals(pickle, 0, Head.length, Head, 0, Head.length)
     if (is) Arrays.copyOfRange(pickle, begin, pickle.length - Tail.length) else null
+  }
+
+  /** A pickle that raises an error where it is read: whoever waits for the rest of a stream is not told otherwise. */
+  def failure(what: String): Array[Byte] = {
+    val text = what.getBytes(UTF_8)
+    val size = ByteBuffer.allocate(Size).order(ByteOrder.LITTLE_ENDIAN).putInt(text.length).array()
+    Failure ++ size ++ text ++ Tail
   }
 
   /** Gathers the bytes of rows. */

@@ -1,9 +1,12 @@
 package org.apache.spark.sql.headrace
 
 import scala.collection.JavaConverters._
+import scala.util.control.NonFatal
 
 import headrace.spark.rows.RowSource
 import net.razorvine.pickle.Unpickler
+import org.apache.spark.ContextAwareIterator
+import org.apache.spark.TaskContext
 import org.apache.spark.api.java.JavaRDD
 import org.apache.spark.api.python.PythonRDD
 import org.apache.spark.api.python.SerDeUtil
@@ -18,30 +21,35 @@ import org.apache.spark.sql.types.StructType
 object PythonRows {
   /** Have the Python UDFs of a session get rows. */
   def install(session: Session): Unit = {
-    uninstall(session)
+    uninstall(session, last = false)
     session.experimental.extraStrategies :+= RowStrategy
     RowEval.setDaemon()
   }
 
-  def uninstall(session: Session): Unit = {
+  /** @param last whether no other session has them get rows */
+  def uninstall(session: Session, last: Boolean): Unit = {
     session.experimental.extraStrategies = session.experimental.extraStrategies.filterNot(_ == RowStrategy)
-    RowEval.forgetDaemon()
+    if (last) RowEval.forgetDaemon()
   }
 
   def collect(frame: Frame): Array[Any] = serve(frame, "collectToPython", _.executeCollect())
 
   def tail(frame: Frame, rows: Int): Array[Any] = serve(frame, "tailToPython", _.executeTail(rows))
 
-  def iterate(frame: Frame, prefetch: Boolean): Array[Any] = {
-    val pickled = rdd(frame)
-    if (pickled == null) null
-    else SQLExecution.withNewExecutionId(frame.queryExecution)(PythonRDD.toLocalIteratorAndServe(pickled.rdd, prefetch))
-  }
+  def iterate(frame: Frame, prefetch: Boolean): Array[Any] =
+    if (!RowTypes.carries(frame.schema)) null
+    else SQLExecution.withNewExecutionId(frame.queryExecution) {
+      PythonRDD.toLocalIteratorAndServe(rdd(frame).rdd, prefetch)
+    }
 
   def rdd(frame: Frame): JavaRDD[Array[Byte]] = {
     val schema = frame.schema
-    if (!RowTypes.carries(schema)) null
-    else frame.queryExecution.toRdd.mapPartitions(new RowPickler(_, schema, places = false)).toJavaRDD()
+    if (!RowTypes.carries(schema)) return null
+    val bytes = binaryAsBytes(frame)
+    frame.queryExecution.toRdd.mapPartitions { rows =>
+      // Threads of Spark that feed Python go on after a task has ended.
+      new RowPickler(new ContextAwareIterator(TaskContext.get(), rows), schema, bytes, places = false)
+    }.toJavaRDD()
   }
 
   /** What Python has passed on, as Spark's unpickler gives it. */
@@ -70,6 +78,21 @@ object PythonRows {
     session.internalCreateDataFrame(rows, columns)
   }
 
+  /** What fails while rows are served, Spark does not tell Python, to which it looks like the end of them. */
+  private final class Served(pickles: Iterator[Array[Byte]]) extends Iterator[Array[Byte]] {
+    private var failed = false
+
+    override def hasNext: Boolean = !failed && pickles.hasNext
+
+    override def next(): Array[Byte] =
+      try pickles.next()
+      catch {
+        case NonFatal(error) =>
+          failed = true
+          PickledRows.failure(error.toString)
+      }
+  }
+
   private def serve(frame: Frame, name: String, rows: SparkPlan => Array[InternalRow]): Array[Any] = {
     val schema = frame.schema
     if (!RowTypes.carries(schema)) return null
@@ -77,8 +100,8 @@ object PythonRows {
     SQLExecution.withNewExecutionId(query, Some(name)) {
       QueryExecution.withInternalError(s"""The "$name" action failed.""") {
         query.executedPlan.resetMetrics()
-        val pickled = new RowPickler(rows(query.executedPlan).iterator, schema, places = false)
-        PythonRDD.serveIterator(pickled, "serve-DataFrame")
+        val pickled = new RowPickler(rows(query.executedPlan).iterator, schema, binaryAsBytes(frame), places = false)
+        PythonRDD.serveIterator(new Served(pickled), "serve-DataFrame")
       }
     }
   }

@@ -61,8 +61,8 @@ private[headrace] object RowEval {
     case other => other
   }
 
-  def arguments(rows: Iterator[InternalRow], schema: StructType): Iterator[Array[Byte]] =
-    new RowPickler(rows, schema, places = true)
+  def arguments(rows: Iterator[InternalRow], schema: StructType, bytes: Boolean): Iterator[Array[Byte]] =
+    new RowPickler(rows, schema, bytes, places = true)
 
   /** The results that workers reply, which are rows or pickled. Each is good until the next one. */
   def results(replies: Iterator[Array[Byte]], udfs: Seq[PythonUDF], received: SQLMetric): Iterator[InternalRow] = {

@@ -15,12 +15,12 @@ import org.apache.spark.sql.types.StructType
  * make a megabyte. A row that the row format does not carry goes as Spark pickles it, in its place; where there are many,
  * ever more of those that follow it do, too.
  *
+ * @param bytes whether Python gets binary values as bytes, instead of bytearrays
  * @param places whether rows are tuples in Python, instead of rows with names
  */
-private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: StructType, places: Boolean)
+private[headrace] final class RowPickler(
+    rows: Iterator[InternalRow], schema: StructType, bytes: Boolean, places: Boolean)
     extends Iterator[Array[Byte]] {
-  private val converted = pickling(schema)
-  private val bytearrays = !binaryAsBytes()
   private var most = RowPickler.First
   private var odd: Array[Byte] = _
   private var oddRows = 1
@@ -40,16 +40,15 @@ private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: St
   /** The next rows, up to one that is not carried; null if that is the first one. */
   private def alike(): Array[Byte] = {
     val out = new PickledRows.Output
-    val sink = RowSink.to(out).as(schema).asPySpark(bytearrays)
+    val sink = RowSink.to(out).as(schema).asPySpark(!bytes)
     val writer = (if (places) sink.asTuples() else sink).internalRows()
     var count = 0
-    while (count < most && odd == null && rows.hasNext) {
+    while (count < most && odd == null && writer.size() < RowPickler.Bytes && rows.hasNext) {
       if (write(writer, rows.next())) count += 1
     }
     if (count == 0) return null
     writer.end()
-    if (out.size() < RowPickler.Bytes && most < RowPickler.Most) most *= 2
-    else if (out.size() > 8 * RowPickler.Bytes && most > 1) most /= 2
+    if (count == most && most < RowPickler.Most) most *= 2
     out.pickle()
   }
 
@@ -60,10 +59,10 @@ private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: St
     } catch {
       case _: HeadraceException =>
         EvaluatePython.registerPicklers()
-        val some = ArrayBuffer(converted(row))
-        while (some.length < oddRows && rows.hasNext) some += converted(rows.next())
+        val some = ArrayBuffer(toPickle(row, schema, bytes))
+        while (some.length < oddRows && rows.hasNext) some += toPickle(rows.next(), schema, bytes)
         odd = new Pickler(true, false).dumps(some.toArray)
-        oddRows = math.min(2 * oddRows, RowPickler.Most)
+        oddRows = math.min(2 * oddRows, RowPickler.MostOdd)
         false
     }
 }
@@ -71,5 +70,6 @@ private[headrace] final class RowPickler(rows: Iterator[InternalRow], schema: St
 private object RowPickler {
   private val First = 128
   private val Most = 16384
+  private val MostOdd = 128
   private val Bytes = 1 << 20
 }

@@ -2,7 +2,10 @@ package org.apache.spark.sql.headrace
 
 import org.apache.spark.sql.types._
 
-/** Of which columns Python makes the same of the row format as of Spark's own pickles. */
+/**
+ * Of which columns Python makes the same of the row format as of Spark's own pickles. In these, maps have the order of a
+ * `HashMap`.
+ */
 private[headrace] object RowTypes {
   def carries(schema: StructType): Boolean = schema.nonEmpty && schema.forall(field => carries(field.dataType))
 
@@ -11,8 +14,6 @@ private[headrace] object RowTypes {
     case DateType | TimestampType | TimestampNTZType | BinaryType | NullType => true
     case _: StringType | _: DecimalType | _: DayTimeIntervalType => true
     case ArrayType(item, _) => carries(item)
-    // Keys are to be those of a dict, which lists cannot be.
-    case MapType(key: AtomicType, value, _) => carries(key) && carries(value)
     case struct: StructType => struct.nonEmpty && struct.forall(field => carries(field.dataType))
     case _ => false
   }
