@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -96,6 +97,7 @@ def test_without_the_jar() -> None:
     """
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         timeout=180,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -113,6 +114,7 @@ def test_a_context_takes_it() -> None:
     """
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         timeout=180,
