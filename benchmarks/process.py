@@ -15,6 +15,7 @@ import psutil
 
 from benchmarks.message import Failure, Found, Ready, Request, Start, Timing
 from benchmarks.sample import Sample
+from benchmarks.tree import cpu_seconds
 from benchmarks.workload import Case
 
 _ROOT = Path(__file__).parent.parent
@@ -77,8 +78,8 @@ class CaseProcess:
 
     def cpu_seconds(self) -> float:
         """Of the process and its services, so far."""
-        times = [process.cpu_times() for process in (self._client, *self._services)]
-        return float(sum(t.user + t.system for t in times))
+        times = self._client.cpu_times()
+        return float(times.user + times.system) + cpu_seconds(self._services)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

@@ -294,7 +294,7 @@ WORKLOADS = (
             tables=tables,
         )
         for source, kind, times, tables in (
-            ("text", "parsed from text", None, ("text",)),
+            ("text", "parsed from text", None, ("part", "text")),
             ("cached", "cached", 1.5, ("part",)),
         )
         for name, (about, task) in _TASKS.items()

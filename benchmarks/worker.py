@@ -5,6 +5,7 @@ It imports nothing that a system under test may lack: Feast's runs in an environ
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
@@ -20,6 +21,7 @@ import psutil
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.message import Failure, Found, Ready, Start, Timing
 from benchmarks.runner import Answer, Run, Stage, Staged
+from benchmarks.tree import cpu_seconds
 
 _SMALL_ROWS = 100_000
 
@@ -48,11 +50,11 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
         while (request := pickle.load(requests)) is not None:
             with _stage(run, request.number) as stage:
                 gc.collect()
-                before, (cpu, written) = _cpu(servers), _used(services)
+                before, (cpu, written) = cpu_seconds(servers), _used(services)
                 begun = time.perf_counter()
                 done = stage.job()
                 wall = time.perf_counter() - begun
-                (cpu_after, written_after), after = _used(services), _cpu(servers)
+                (cpu_after, written_after), after = _used(services), cpu_seconds(servers)
                 _send(answers, Timing(wall, cpu_after - cpu, after - before, written_after - written))
                 answer = stage.answer(done)
                 size = stage.size(done) if stage.size else None
@@ -73,16 +75,13 @@ def _found(answer: Answer, check: bool, size: int | None) -> Found:
     return Found(answer.num_rows, checksum(answer) if told else None, size)
 
 
-def _cpu(processes: Sequence[psutil.Process]) -> float:
-    return float(sum(times.user + times.system for times in (p.cpu_times() for p in processes)))
-
-
 def _used(services: Sequence[psutil.Process]) -> tuple[float, int]:
     """Processor seconds, and bytes written where the system tells."""
-    cpu, written = time.process_time() + _cpu(services), 0
+    cpu, written = time.process_time() + cpu_seconds(services), 0
     for process in (psutil.Process(), *services):
         if hasattr(process, "io_counters"):
-            written += process.io_counters().write_bytes
+            with contextlib.suppress(psutil.NoSuchProcess):
+                written += process.io_counters().write_bytes
     return cpu, written
 
 

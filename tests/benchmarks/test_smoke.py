@@ -44,6 +44,7 @@ SERVED = {
     *WORKLOADS["spark-parquet"].systems,
     *WORKLOADS["spark-faces"].systems,
     *WORKLOADS["spark-pit"].systems,
+    *WORKLOADS["pyspark-udf"].systems,
     # And a JVM alone.
     *WORKLOADS["codec-jvm-read"].systems,
 }
@@ -69,6 +70,7 @@ SHARES = [
         "codec-row",
     ],
     ["codec-jvm-write", "codec-jvm-read", "codec-to-jvm", "codec-from-jvm"],
+    ["pyspark-text-combination", "pyspark-udf"],
 ]
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
@@ -91,6 +93,19 @@ ALIKE = {
     "spark-dates": "spark-parquet",
     "spark-nested": "spark-parquet",
     "spark-csv-schema": "spark-csv",
+    "pyspark-text-sort": "pyspark-text-combination",
+    "pyspark-text-lookup": "pyspark-text-combination",
+    "pyspark-text-filter": "pyspark-text-combination",
+    "pyspark-cached-sort": "pyspark-text-combination",
+    "pyspark-cached-lookup": "pyspark-text-combination",
+    "pyspark-cached-filter": "pyspark-text-combination",
+    "pyspark-cached-combination": "pyspark-text-combination",
+    "pyspark-map": "pyspark-text-combination",
+    "pyspark-group": "pyspark-text-combination",
+    "pyspark-joins": "pyspark-text-combination",
+    "pyspark-window": "pyspark-text-combination",
+    "pyspark-collect": "pyspark-udf",
+    "pyspark-create": "pyspark-udf",
 }
 _SECONDS = 800
 
