@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
 from typing import Any
 
 import headrace.spark
+from spark_rows.program import succeed
 
 
 def test_uninstall_leaves_what_was(spark: Any) -> None:
@@ -95,15 +92,7 @@ def test_without_the_jar() -> None:
             raise AssertionError("installed without its jar")
         spark.stop()
     """
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    succeed(program)
 
 
 def test_stats_count_rows(rows: Any) -> None:

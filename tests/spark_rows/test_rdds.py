@@ -116,17 +116,10 @@ def test_what_is_shared_within_rows_is_not_multiplied(spark: Any, both: Any) -> 
 
     def sizes(rows: Any) -> list[int]:
         from pyspark.rdd import RDD
+        from pyspark.serializers import NoOpSerializer
 
-        raw = RDD(rows._jrdd, context, NoOp())
+        raw = RDD(rows._jrdd, context, NoOpSerializer())
         return [sum(len(part) for part in raw.collect())]
-
-    class NoOp:
-        """Gives what was written as it is."""
-
-        def load_stream(self, stream: Any) -> Any:
-            from headrace.spark.serializer import Pickles
-
-            return Pickles().load_stream(stream)
 
     for make in (
         lambda n: {"id": n, "of": shared},

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
-import textwrap
 import uuid
 from typing import Any
 
@@ -15,6 +11,7 @@ import pytest
 import headrace as hr
 import headrace.spark
 from headrace.spark.serializer import RowSerializer, rows_in
+from spark_rows.program import succeed
 
 ROWS = [(n, f"name {n}") for n in range(100)]
 
@@ -112,12 +109,4 @@ def test_a_context_takes_it() -> None:
         assert codec_stats()["rows_written"] == 200
         context.stop()
     """
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    succeed(program)

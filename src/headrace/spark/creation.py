@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.rdd import RDD
-from pyspark.serializers import AutoBatchedSerializer
+from pyspark.serializers import AutoBatchedSerializer, NoOpSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     BinaryType,
@@ -39,11 +39,20 @@ from pyspark.sql.types import (
 from headrace.rowcodec.native import headrace_native
 from headrace.spark.frames import DataFrame
 from headrace.spark.rows import is_installed, jvm_rows
-from headrace.spark.serializer import Pickles, RowSerializer, pickled
+from headrace.spark.serializer import RowSerializer, pickled
 
 # Rows of a piece, and its bytes: JVMs have each as an array.
 _PIECE = 1 << 14
 _LARGEST = 1 << 26
+_TYPES: tuple[tuple[Callable[[pa.DataType], bool], type[DataType]], ...] = (
+    (pa.types.is_null, NullType),
+    (pa.types.is_boolean, BooleanType),
+    (pa.types.is_signed_integer, LongType),
+    (pa.types.is_float64, DoubleType),
+    (pa.types.is_string, StringType),
+    (pa.types.is_binary, BinaryType),
+    (pa.types.is_date32, DateType),
+)
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 
 
@@ -82,24 +91,10 @@ def _part(rows: list[Any]) -> Part | None:
 
 def _inferred(of: pa.DataType, mark: str | None) -> DataType | None:
     """What PySpark makes of the values of a column; None where that depends on them."""
-    if mark is None or (mark == "bytearray" and pa.types.is_binary(of)):
-        if pa.types.is_dictionary(of):
-            of = of.value_type
-        if pa.types.is_null(of):
-            return NullType()
-        if pa.types.is_boolean(of):
-            return BooleanType()
-        if pa.types.is_signed_integer(of):
-            return LongType()
-        if pa.types.is_float64(of):
-            return DoubleType()
-        if pa.types.is_string(of):
-            return StringType()
-        if pa.types.is_binary(of):
-            return BinaryType()
-        if pa.types.is_date32(of):
-            return DateType()
-    return None
+    if mark is not None and not (mark == "bytearray" and pa.types.is_binary(of)):
+        return None
+    values = of.value_type if pa.types.is_dictionary(of) else of
+    return next((make() for is_of, make in _TYPES if is_of(values)), None)
 
 
 def _is_of(of: pa.DataType, mark: str | None, asked: DataType) -> bool:
@@ -129,10 +124,12 @@ def _struct(parts: Sequence[Part], schema: StructType | Sequence[str] | None) ->
         or any((part.kind, part.names) != (first.kind, first.names) for part in parts)
     ):
         return None
+    # A JVM finds the columns of rows with names by these.
+    named = first.kind == "row"
+    if named and len(set(first.names)) < width:
+        return None
     if isinstance(schema, StructType):
-        if len(schema) != width or (
-            first.kind == "row" and (schema.names != first.names or len(set(first.names)) < width)
-        ):
+        if len(schema) != width or (named and schema.names != first.names):
             return None
         fits = all(
             _is_of(part.types[n], part.marks[n], field.dataType) and (field.nullable or not part.has_nulls[n])
@@ -143,8 +140,8 @@ def _struct(parts: Sequence[Part], schema: StructType | Sequence[str] | None) ->
     names = first.names if schema is None else list(schema)
     if len(names) != width or not all(isinstance(name, str) for name in names):
         return None
-    # PySpark puts the types of rows together by names. Rows with names are read by these.
-    if len(set(names)) < width or (first.kind == "row" and names != first.names):
+    # PySpark puts the types of rows together by names.
+    if len(set(names)) < width or (named and names != first.names):
         return None
     fields = []
     for n, name in enumerate(names):
@@ -184,7 +181,7 @@ def _frame(session: SparkSession, data: list[Any], schema: Any) -> Any:
                 return None
             if part is not None:
                 parts.append(part)
-            pickles.append(pickled(part.bytes) if part is not None else b"\x80\x03].")
+            pickles.append(pickled(part.bytes) if part is not None else RowSerializer().dumps(some))
     struct = _struct(parts, schema)
     if struct is None:
         return None
@@ -192,7 +189,7 @@ def _frame(session: SparkSession, data: list[Any], schema: Any) -> Any:
     assert jvm is not None
     sent = context._serialize_to_jvm(
         pickles,
-        Pickles(),
+        NoOpSerializer(),
         lambda path: jvm.PythonRDD.readRDDFromFile(context._jsc, path, len(slices)),
         lambda: jvm.PythonParallelizeServer(context._jsc.sc(), len(slices)),
     )

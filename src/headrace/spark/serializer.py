@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn
 from pyspark.serializers import CPickleSerializer, FramedSerializer
 
 from headrace.errors import InternalError, InvalidArgument
-from headrace.rowcodec.codec import loads as load_rows
+from headrace.rowcodec.codec import loads as loads  # what pickles of rows call
 from headrace.rowcodec.native import headrace_native, raised
 
 _HEAD = b"\x80\x03cheadrace.spark.serializer\nloads\nB"
@@ -37,11 +37,6 @@ def rows_in(pickle: bytes) -> memoryview | None:
     if pickle.startswith(_HEAD):
         return memoryview(pickle)[_BEGIN : -len(_TAIL)]
     return None
-
-
-def loads(rows: bytes) -> list[Any]:
-    """What pickles of rows call."""
-    return load_rows(rows)
 
 
 def failed(what: str) -> NoReturn:
@@ -93,7 +88,7 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
         """Raises InvalidArgument: it is pickled, and must not be."""
         rows = rows_in(obj)
         if rows is not None:
-            return load_rows(rows)
+            return loads(rows)
         if not self.allow_pickle:
             raise InvalidArgument(
                 "what Spark passes on is pickled, and this serializer reads rows alone",
@@ -113,13 +108,3 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return "RowSerializer()" if self.allow_pickle else "RowSerializer(allow_pickle=False)"
-
-
-class Pickles(FramedSerializer):  # type: ignore[misc]
-    """Of what is pickled already."""
-
-    def dumps(self, obj: bytes) -> bytes:
-        return obj
-
-    def loads(self, obj: bytes) -> bytes:
-        return obj

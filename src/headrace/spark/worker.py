@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from zipimport import zipimporter
 
 from pyspark import worker
-from pyspark.serializers import CPickleSerializer, FramedSerializer
+from pyspark.serializers import CPickleSerializer, FramedSerializer, NoOpSerializer
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from pyspark.util import fail_on_stopiteration
 
 from headrace.rowcodec.native import headrace_native
-from headrace.spark.serializer import Pickles, RowSerializer, rows_in
+from headrace.spark.serializer import RowSerializer, rows_in
 
 # Of whose values a JVM makes the same, whether they come as rows or pickled.
 _PLAIN = (BinaryType, BooleanType, DecimalType, DoubleType, FloatType, IntegralType, StringType)
@@ -97,8 +97,9 @@ class _Calls:
             started = perf_counter()
             some = columns if end - begin == count else [column[begin:end] for column in columns]
             reply: bytes = self._serializer.dumps(self._results(some))
+            soon = perf_counter() - started < _REPLY_SECONDS
             yield reply
-            if len(reply) < _REPLY_BYTES and perf_counter() - started < _REPLY_SECONDS:
+            if soon and len(reply) < _REPLY_BYTES:
                 self._rows = min(2 * self._rows, _MANY)
             else:
                 self._rows = max(self._rows // 2, _FEW)
@@ -152,7 +153,7 @@ def install() -> None:
         if kind == worker.PythonEvalType.SQL_BATCHED_UDF and seen:
             calls = _Calls(list(seen), function)
             function = lambda _, frames: chain.from_iterable(map(calls.replies, frames))  # noqa: E731
-            deserializer = serializer = Pickles()
+            deserializer = serializer = NoOpSerializer()
         return function, profiler, deserializer, serializer
 
     worker.read_udfs, worker.read_single_udf = udfs, single

@@ -10,9 +10,10 @@ use super::error;
 use super::known::{Raised, known};
 use super::layout::{Access, Api, Direct};
 use super::machine::Tier;
+use super::only::Only;
 use super::push::{Context, MOST_CONTAINERS};
 use super::record::Classes;
-use super::shape::{Looker, Only, Shape, joined};
+use super::shape::{Looker, Shape, joined};
 use super::{Options, state};
 
 /// After so many rows of a batch it is looked at whether most of them do not fit.

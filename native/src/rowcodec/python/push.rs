@@ -7,9 +7,10 @@ use super::column::{Column, Op};
 use super::known::{Known, NUMPY, Raised, is_type};
 use super::layout::Access;
 use super::machine::Tier;
+use super::only::Only;
 use super::push_container::push_container;
 use super::record::Classes;
-use super::shape::{DEPTH, Looker, Only};
+use super::shape::{DEPTH, Looker};
 use super::write_variant::{self, Written};
 use super::{time, value};
 

@@ -67,7 +67,7 @@ object PythonRows {
       }
     }.toJavaRDD()
 
-  /** A frame of rows that are of a schema. */
+  /** A frame of rows that are of a schema. What is pickled otherwise is a list of none, which have no columns. */
   def frame(session: Session, pickles: JavaRDD[Array[Byte]], schema: String): Frame = {
     val columns = DataType.fromJson(schema).asInstanceOf[StructType]
     val rows = pickles.rdd.mapPartitions(_.flatMap { pickle =>
