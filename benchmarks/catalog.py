@@ -15,9 +15,9 @@ from benchmarks import (
     lookup,
     memory,
     pit,
-    pyspark,
     spark,
     spark_pit,
+    spark_rows,
     statistics,
     storage,
     tpch,
@@ -48,9 +48,9 @@ WORKLOADS: dict[str, Workload] = {
         flight_sql,
         spark,
         spark_pit,
+        spark_rows,
         codec,
         codec_jvm,
-        pyspark,
     )
     for workload in family.WORKLOADS
 }
