@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime as dt
 import uuid
@@ -44,13 +45,13 @@ def written(rows: list[Any], only: Any) -> bytes | None:
 @pytest.mark.parametrize("value", [*ALIKE, *OTHERS], ids=repr)
 def test_rows_of_one_value(value: Any) -> None:
     for rows in (
-        [value] * 20,
-        [(n, value) for n in range(20)],
-        [(n, None if n % 2 else value) for n in range(20)],
+        [copy.deepcopy(value) for _ in range(20)],
+        [(n, copy.deepcopy(value)) for n in range(20)],
+        [(n, None if n % 2 else copy.deepcopy(value)) for n in range(20)],
     ):
         assert (written(rows, "alike") is not None) == any(value is known for known in ALIKE)
         # Containers that are rows by themselves have other rules.
-        if rows[0] is not value or not isinstance(value, (list, dict, tuple)):
+        if rows[0] != value or not isinstance(value, (list, dict, tuple)):
             plain = any(value is known for known in PLAIN)
             assert (written(rows, "plain") is not None) == plain
 
@@ -108,3 +109,18 @@ def test_columns_are_checked() -> None:
     with pytest.raises(headrace_native.RowError):
         headrace_native.load_columns("text")
     assert pa.ipc.open_stream(data).read_all().num_rows == 100
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, bytearray(b"x"), [], (1, [2])], ids=repr)
+def test_what_can_be_changed_stands_in_one_place(value: Any) -> None:
+    several = [copy.deepcopy(value) for _ in range(300)]
+    shared = [*several[:200], several[100], *several[201:]]
+    for made in (lambda value: value, lambda value: (1, value), lambda value: [value], lambda value: {"a": value}):
+        assert written(list(map(made, several)), "alike") is not None
+        assert written(list(map(made, shared)), "alike") is None
+        assert written(list(map(made, shared)), None) is not None
+    assert written([(each, each) for each in several], "alike") is None
+    row = [1, 2]
+    assert written([row] * 100, "alike") is None
+    # In a row that does not fit the others, too.
+    assert written([(n, n) for n in range(500)] + [(n, value, value) for n in range(2)], "alike") is None

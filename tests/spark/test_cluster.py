@@ -25,14 +25,15 @@ pytestmark = pytest.mark.slow
 ROWS = 40_000
 
 
-@pytest.fixture(params=PROFILES)
+@pytest.fixture(scope="module", params=PROFILES)
 def profile(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def master(profile: str, tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def master(profile: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a master, with two workers of one core each."""
+    folder = tmp_path_factory.mktemp("cluster")
     (home,) = interpreter(profile).parent.parent.glob("lib/python*/site-packages/pyspark")
     (core,) = (home / "jars").glob("spark-core_*.jar")
     # Scripts of Spark, which started its daemons otherwise, would tell them so.
@@ -46,21 +47,21 @@ def master(profile: str, tmp_path: Path) -> Iterator[str]:
     def start(role: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = ["java", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{role}.{role.title()}"]
         command += ["--host", "127.0.0.1", "--webui-port", "0", *arguments]
-        with (tmp_path / name).open("wb") as log:
+        with (folder / name).open("wb") as log:
             process = subprocess.Popen(
-                command, env=local, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
+                command, env=local, cwd=folder, stdout=log, stderr=log, start_new_session=True
             )
         ended.callback(_end, process)
         return process
 
     with contextlib.ExitStack() as ended:
         start("master", "master.log", "--port", "0")
-        url = said(tmp_path / "master.log", r"Starting Spark master at (spark://\S+)")
+        url = said(folder / "master.log", r"Starting Spark master at (spark://\S+)")
         for name in ("one", "two"):
-            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / name)]
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / name)]
             start("worker", f"{name}.log", *size, url)
         for name in ("one", "two"):
-            said(tmp_path / f"{name}.log", r"(Successfully registered) with master")
+            said(folder / f"{name}.log", r"(Successfully registered) with master")
         yield url
 
 

@@ -135,3 +135,19 @@ def test_lists_alike_go_as_rows(spark: Any, both: Any) -> None:
 
     both(ask)
     assert ask.written == ROWS  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [{8: 1, 1: 2}, {-1: 1, 2**40: 2, 5: 3, 16: 4}, {n * 7: n for n in range(1_500)}, {3: 1}],
+    ids=["two", "several", "many", "one"],
+)
+def test_entries_of_maps_come_in_their_order(spark: Any, both: Any, entries: dict[int, int]) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    made = spark.sparkContext.parallelize([(n, entries, [entries]) for n in range(300)], 2)
+    types = "n INT, m MAP<LONG, INT>, a ARRAY<MAP<LONG, INT>>"
+    texts = ["CAST(m AS STRING) AS m", "CAST(a AS STRING) AS a"]
+    both(lambda: spark.createDataFrame(made, types).selectExpr(*texts).distinct().collect())
+    given = F.udf(lambda n: entries, "map<long, int>")
+    both(lambda: spark.range(300).select(given("id").cast("string")).distinct().collect())

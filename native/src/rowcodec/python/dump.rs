@@ -11,7 +11,7 @@ use super::layout::{Access, Api, Direct};
 use super::only::Only;
 use super::push::{Context, MOST_CONTAINERS};
 use super::shape::{Looker, Shape, is_row_of, joined};
-use super::shared::is_shared;
+use super::shared::{has_changeable_twice, is_shared};
 use super::source::Source;
 use super::{Options, error, state};
 
@@ -109,6 +109,8 @@ unsafe fn write_all<A: Access>(
         None => state.take_encoder(unsafe { sample::<A>(source, 0, len, context, false) }?, coding),
     };
     admit(&encoder, context)?;
+    let looked = unsafe { keep_apart::<A>(source, encoder.shape.is_changeable(), context) }?;
+    let mut changeable = false;
     if len > BATCH {
         unsafe { expect::<A>(source, &mut encoder, context) }?;
     } else {
@@ -129,6 +131,7 @@ unsafe fn write_all<A: Access>(
                 other.follow(&encoder, &mut out);
                 encoder = other;
                 admit(&encoder, context)?;
+                changeable |= encoder.shape.is_changeable();
                 context.row = from;
                 next = unsafe { encoder.take::<A>(source, from, context) }?;
             }
@@ -157,6 +160,9 @@ unsafe fn write_all<A: Access>(
         }
         encoder.flush(&mut out, options.codec);
     }
+    if !looked {
+        unsafe { keep_apart::<A>(source, changeable || rest > 0, context) }?;
+    }
     encoder.finish(&mut out, options.codec);
     Ok(Written { encoder, out, rest })
 }
@@ -166,6 +172,19 @@ fn admit(encoder: &Encoder, context: &Context<'_, '_>) -> Result<(), Raised> {
     match encoder.shape.is_row_of(context.only) {
         true => Ok(()),
         false => Err(unlike(context)),
+    }
+}
+
+/// Where values can be changed, none may stand in two places. Gives whether that was looked at.
+unsafe fn keep_apart<A: Access>(
+    source: &Source,
+    changeable: bool,
+    context: &Context<'_, '_>,
+) -> Result<bool, Raised> {
+    let look = changeable && context.only == Only::Alike;
+    match look && unsafe { has_changeable_twice::<A>(source) } {
+        true => Err(unlike(context)),
+        false => Ok(look),
     }
 }
 

@@ -45,4 +45,17 @@ impl Shape {
             _ => only == Only::Alike,
         }
     }
+
+    /// Whether values of this shape can be changed, or hold some that can.
+    pub fn is_changeable(&self) -> bool {
+        match self {
+            Shape::ByteArray | Shape::Map(_) | Shape::Variant => true,
+            Shape::List(sequence, item) => *sequence == Sequence::List || item.is_changeable(),
+            Shape::Record(record) => {
+                !matches!(record.kind, Kind::Tuple | Kind::Named | Kind::Row)
+                    || record.fields.iter().any(Shape::is_changeable)
+            }
+            _ => false,
+        }
+    }
 }

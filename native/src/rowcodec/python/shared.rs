@@ -1,5 +1,7 @@
 //! Values that stand in many rows.
 
+use std::collections::HashSet;
+
 use pyo3::ffi::{self, PyObject};
 
 use super::layout::Access;
@@ -69,6 +71,41 @@ unsafe fn look<A: Access>(o: *mut PyObject, depth: usize, seen: &mut Vec<*mut Py
             is_seen(ffi::PyUnicode_GetLength(o) as usize, LARGE_TEXT)
         } else {
             false
+        }
+    }
+}
+
+/// Rows are deeper than this where columns cannot hold them.
+const DEEPEST: usize = 64;
+
+/// Whether rows hold a list, dict or bytearray twice: who changes it in one place would see that in the other, and would
+/// not once columns have made two of it.
+pub unsafe fn has_changeable_twice<A: Access>(source: &Source) -> bool {
+    let mut seen = HashSet::new();
+    (0..unsafe { source.len::<A>() })
+        .any(|n| unsafe { meets_again::<A>(source.item::<A>(n), DEEPEST, &mut seen) })
+}
+
+unsafe fn meets_again<A: Access>(o: *mut PyObject, depth: usize, seen: &mut HashSet<*mut PyObject>) -> bool {
+    let mut met = || !seen.insert(o) || depth == 0;
+    unsafe {
+        if ffi::PyTuple_Check(o) == 1 {
+            depth == 0 || (0..A::tuple_len(o)).any(|n| meets_again::<A>(A::tuple_item(o, n), depth - 1, seen))
+        } else if ffi::PyList_Check(o) == 1 {
+            met() || (0..A::list_len(o)).any(|n| meets_again::<A>(A::list_item(o, n), depth - 1, seen))
+        } else if ffi::PyDict_Check(o) == 1 {
+            if met() {
+                return true;
+            }
+            let (mut position, mut value) = (0, std::ptr::null_mut());
+            while ffi::PyDict_Next(o, &mut position, std::ptr::null_mut(), &mut value) == 1 {
+                if meets_again::<A>(value, depth - 1, seen) {
+                    return true;
+                }
+            }
+            false
+        } else {
+            ffi::PyByteArray_Check(o) == 1 && met()
         }
     }
 }
