@@ -28,7 +28,7 @@ taxed.explain()  # RowEvalPython is the codec's, BatchEvalPython PySpark's own
 taxed.show()
 
 print(hspark.codec_stats())
-assert hspark.codec_stats()["rows_read"] >= 10_000
+assert hspark.codec_stats()["driver"]["rows_read"] >= 10_000
 
 hspark.uninstall(spark)  # pickles again
 assert flights.count() == 10_000

@@ -115,7 +115,12 @@ def test_columns_are_checked() -> None:
 def test_what_can_be_changed_stands_in_one_place(value: Any) -> None:
     several = [copy.deepcopy(value) for _ in range(300)]
     shared = [*several[:200], several[100], *several[201:]]
-    for made in (lambda value: value, lambda value: (1, value), lambda value: [value], lambda value: {"a": value}):
+    for made in (
+        lambda value: value,
+        lambda value: (1, value),
+        lambda value: [value],
+        lambda value: {"a": value},
+    ):
         assert written(list(map(made, several)), "alike") is not None
         assert written(list(map(made, shared)), "alike") is None
         assert written(list(map(made, shared)), None) is not None

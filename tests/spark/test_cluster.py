@@ -150,7 +150,7 @@ def test_two_workers_pass_rows_on_by_the_codec(profile: str, master: str) -> Non
         pickled = told()
         headrace.spark.install(spark)
         assert told() == pickled
-        assert headrace.spark.codec_stats()["rows_read"] >= 20_000
+        assert headrace.spark.codec_stats()["driver"]["rows_read"] >= 20_000
         headrace.spark.uninstall(spark)
         assert told() == pickled
         print(json.dumps([pickled[2], len(pickled[1])]))

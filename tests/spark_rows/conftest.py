@@ -54,9 +54,9 @@ def both(spark: Any) -> Callable[[Ask], Any]:
         pickled = ask()
         headrace.spark.install(spark)
         try:
-            before = headrace.spark.codec_stats()["rows_read"]
+            before = headrace.spark.codec_stats()["driver"]["rows_read"]
             found = ask()
-            run.read = headrace.spark.codec_stats()["rows_read"] - before  # type: ignore[attr-defined]
+            run.read = headrace.spark.codec_stats()["driver"]["rows_read"] - before  # type: ignore[attr-defined]
         finally:
             headrace.spark.uninstall(spark)
         assert_same(found, pickled)

@@ -8,10 +8,10 @@ import sys
 import textwrap
 
 
-def succeed(program: str) -> None:
+def succeed(program: str, *arguments: str) -> None:
     """Run it by this Python; its servers listen to this machine alone."""
     ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
         env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,

@@ -128,9 +128,9 @@ def test_lists_alike_go_as_rows(spark: Any, both: Any) -> None:
     import headrace.spark
 
     def ask() -> int:
-        before = headrace.spark.codec_stats()["rows_written"]
+        before = headrace.spark.codec_stats()["driver"]["rows_written"]
         spark.createDataFrame(LISTS["tuples"])
-        ask.written = headrace.spark.codec_stats()["rows_written"] - before  # type: ignore[attr-defined]
+        ask.written = headrace.spark.codec_stats()["driver"]["rows_written"] - before  # type: ignore[attr-defined]
         return 0
 
     both(ask)

@@ -115,3 +115,13 @@ def test_many_rows_come_in_pieces(spark: Any, both: Any) -> None:
     wide = spark.range(0, 60_000, 1, 2).selectExpr("id", "repeat(cast(id as string), 20) AS text")
     both(lambda: wide.collect())
     both(lambda: sum(len(row.text) for row in wide.toLocalIterator()))
+
+
+@pytest.mark.parametrize(
+    "seconds", [-62135596800, -62135500000, -62135300000, 253402200000, 253402300799, 253402400000]
+)
+def test_times_at_the_ends_of_the_calendar(spark: Any, both: Any, seconds: int) -> None:
+    frame = spark.range(20).selectExpr("id", f"timestamp_seconds({seconds}) AS x")
+    both(lambda: told(frame.collect))
+    both(lambda: told(lambda: list(frame.toLocalIterator())))
+    both(lambda: told(frame.rdd.collect))

@@ -10,6 +10,7 @@ import pytest
 
 import headrace as hr
 import headrace.spark
+from headrace import rowcodec
 from headrace.spark.serializer import RowSerializer, rows_in
 from spark_rows.program import succeed
 
@@ -60,10 +61,14 @@ def test_odd_rows_go_with_the_others() -> None:
 def test_lists_that_are_refused_again_and_again_are_tried_less() -> None:
     serializer = RowSerializer()
     sets = [(n, {n}) for n in range(100)]
-    before = headrace.spark.codec_stats()["refused"]
+    before, pickled = rowcodec.stats(), headrace.spark.codec_stats()["driver"]["lists_pickled"]
     for _ in range(1000):
         serializer.dumps(sets)
-    assert headrace.spark.codec_stats()["refused"] - before < 25
+    assert rowcodec.stats()["refused"] - before["refused"] < 25
+    assert rowcodec.stats()["rows_written"] == before["rows_written"]
+    assert headrace.spark.codec_stats()["driver"]["lists_pickled"] - pickled == 1000
+    # Those of another data set are not of these.
+    assert rows_in(serializer.dumps(ROWS)) is not None
     for _ in range(64):
         last = serializer.dumps(ROWS)
     assert rows_in(last) is not None
@@ -73,7 +78,7 @@ def test_without_pickle() -> None:
     strict = RowSerializer(allow_pickle=False)
     assert strict.loads(strict.dumps(ROWS)) == ROWS
     assert strict.loads(strict.dumps(ROWS[:2])) == ROWS[:2]
-    with pytest.raises(hr.Unsupported, match="alike"):
+    with pytest.raises(hr.Unsupported, match="several types"):
         strict.dumps([(n, {n}) for n in range(20)])
     with pytest.raises(hr.InvalidArgument, match="allow_pickle"):
         strict.loads(pickle.dumps(ROWS))
@@ -106,7 +111,7 @@ def test_a_context_takes_it() -> None:
         context = SparkContext("local[2]", serializer=RowSerializer())
         pairs = context.parallelize([(1, "a"), (2, None)] * 100, 2).map(lambda r: (r[0], r)).groupByKey()
         assert sorted((k, len(list(v))) for k, v in pairs.collect()) == [(1, 100), (2, 100)]
-        assert codec_stats()["rows_written"] == 200
+        assert codec_stats()["driver"]["rows_written"] == 200
         context.stop()
     """
     succeed(program)

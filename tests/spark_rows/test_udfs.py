@@ -109,6 +109,7 @@ def test_several_in_one_row_run_in_turn(spark: Any, both: Any) -> None:
 
 
 def test_errors_tell_the_same(spark: Any, both: Any) -> None:
+    from pyspark.sql import Row
     from pyspark.sql import functions as F  # noqa: N812
 
     def stop(n: int) -> int:
@@ -119,14 +120,29 @@ def test_errors_tell_the_same(spark: Any, both: Any) -> None:
             raise ValueError(f"no {n}")
         return n
 
-    def ask(function: Any) -> Any:
-        with pytest.raises(Exception) as raised:  # noqa: PT011
-            spark.range(0, 1000, 1, 1).select(F.udf(function, "long")("id")).collect()
-        lines = [line for line in str(raised.value).splitlines() if "Error" in line and "File" not in line]
-        return raised.type.__name__, lines
+    def late(n: int) -> Any:
+        return Row(a=n)
 
-    assert "no 700" in str(both(lambda: ask(fail)))
-    assert "no 0" in str(both(lambda: ask(stop)))
+    def ask(function: Any, of: str = "long", *more: Any) -> Any:
+        with pytest.raises(Exception) as raised:  # noqa: PT011
+            spark.range(0, 1000, 1, 1).select(F.udf(function, of)("id"), *more).collect()
+        return raised.type.__name__, str(raised.value)
+
+    name, text = both(lambda: ask(fail))
+    # Nothing but the line of the user's function.
+    assert name == "PythonException"
+    assert "no 700" in text
+    assert text.count("File ") == 1
+    assert "no 700" in str(both(lambda: ask(lambda n: (fail(n), None)[1], "date")))
+    assert "no 700" in str(both(lambda: ask(fail, "long", F.udf(lambda n: None, "date")("id"))))
+
+    # Where no line of the user's is left, all calls are told, which are others.
+    def errors(*asked: Any) -> list[str]:
+        lines = ask(*asked)[1].splitlines()
+        return [line for line in lines if line.strip() and not line.startswith("  ")]
+
+    assert "no 0" in str(both(lambda: errors(stop)))
+    assert "toordinal" in str(both(lambda: errors(late, "date")))
 
 
 def test_who_takes_a_few_rows_hears_of_no_later_error(spark: Any, both: Any) -> None:

@@ -27,3 +27,6 @@ if not TYPE_CHECKING:
         from headrace.spark import codec
 
         return codec.RowSerializer if name == "RowSerializer" else getattr(codec, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

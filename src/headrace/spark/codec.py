@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 from pyspark import SparkContext
@@ -9,14 +12,10 @@ from pyspark.rdd import RDD
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.sql import SparkSession
 
-from headrace.errors import Unsupported
-from headrace.rowcodec import stats
-from headrace.spark import creation, frames
+from headrace.errors import InvalidArgument, MissingDependency, Unsupported
+from headrace.spark import counts, creation, frames
 from headrace.spark.rows import Installed, Replaced, installed, jvm_rows, mark
 from headrace.spark.serializer import RowSerializer
-
-# Workers are kept apart by their variables: those that have it are started by the daemon of this package.
-_MARK = "HEADRACE_ROWS"
 
 _REPLACED = [
     Replaced(frames.DataFrame, "collect", frames.collected),
@@ -37,11 +36,18 @@ def install(spark: SparkSession) -> None:
 
     Raises:
         Unsupported: the session is one of Spark Connect, which sends Arrow by itself.
-        MissingDependency: the session has not the jar of headrace-spark.
+        MissingDependency: the session has not the jar of headrace-spark, or its workers not Headrace.
+        InvalidArgument: it is no session of Spark, or has been stopped.
     """
     context = _context(spark)
-    jvm_rows(context).install(spark._jsparkSession)
+    if context._jsc is None:
+        raise InvalidArgument("the session of Spark has been stopped", hint="start another one")
+    rows = jvm_rows(context)
     told = installed(context)
+    if told is None:
+        _check_workers(context)
+    accumulator = str(counts.of_tasks(context).aid)
+    rows.install(spark._jsparkSession, accumulator)
     if told is None:
         before = context._unbatched_serializer
         told = Installed(before if type(before) is CPickleSerializer else None)
@@ -49,7 +55,7 @@ def install(spark: SparkSession) -> None:
             _serialize(context, RowSerializer())
         for each in _REPLACED:
             each.put()
-        context.environment[_MARK] = "1"
+        context.environment[counts.VARIABLE] = accumulator
         mark(context, told)
     told.sessions.add(spark._jsparkSession.sessionUUID())
 
@@ -63,6 +69,8 @@ def uninstall(spark: SparkSession) -> None:
         Unsupported: as of `install`.
     """
     context = _context(spark)
+    if context._jsc is None:
+        return
     told = installed(context)
     session = spark._jsparkSession.sessionUUID()
     if told is None or session not in told.sessions:
@@ -74,18 +82,40 @@ def uninstall(spark: SparkSession) -> None:
     mark(context, None)
     for each in _REPLACED:
         each.take_back()
-    context.environment.pop(_MARK, None)
+    context.environment.pop(counts.VARIABLE, None)
     if told.serializer is not None:
         _serialize(context, told.serializer)
 
 
-def codec_stats() -> dict[str, int]:
-    """What this process, the driver, has written and read as rows: as of `headrace.rowcodec.stats`."""
-    return stats()
+def codec_stats() -> dict[str, dict[str, int]]:
+    """What has gone as rows, of the `driver`, which is this process, and of its `workers`, in tasks that have ended.
+
+    Of each: `rows_written`, `bytes_written`, `rows_read`, `bytes_read`; `rest_rows`, written beside their columns;
+    `lists_pickled`, by a `RowSerializer`: of rows that are not alike, or too few; `compiled` and `reused`, layouts
+    of columns; `machine_rows`, taken by machine code. Workers are those of the context that runs now.
+    """
+    return {"driver": counts.here(), "workers": counts.in_workers()}
+
+
+def _check_workers(context: SparkContext) -> None:
+    """A job of one task, but where the workers run the Python that this is."""
+    python = context.pythonExec
+    if context.master.startswith("local[") and shutil.which(python) == sys.executable:
+        return
+    needed = ["headrace", "headrace_native"]
+    there = context.parallelize(needed, 1).map(find_spec).map(bool).collect()
+    if not all(there):
+        lacking = " and ".join(name for name, found in zip(needed, there, strict=True) if not found)
+        raise MissingDependency(
+            f"Spark's workers run {python}, which lacks {lacking}",
+            hint=f"set PYSPARK_PYTHON before the session is made, to a Python that has them: here {sys.executable}",
+        )
 
 
 def _context(spark: SparkSession) -> SparkContext:
     context = getattr(spark, "_sc", None)
+    if not hasattr(spark, "createDataFrame"):
+        raise InvalidArgument(f"a {type(spark).__name__} is no session of Spark", hint="give a SparkSession")
     if not isinstance(context, SparkContext):
         raise Unsupported(
             "a session of Spark Connect has no rows that PySpark pickles: it sends Arrow, and UDFs run at the server",

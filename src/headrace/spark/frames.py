@@ -6,9 +6,12 @@ Each function makes of a method of PySpark's the one in its place.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark.rdd import RDD
 from pyspark.serializers import AutoBatchedSerializer
 from pyspark.traceback_utils import SCCallSiteSync
@@ -27,6 +30,22 @@ except ImportError:  # before Spark 4
 
 # One that says nothing of the size of its batches: RDDs are batched anew before they are zipped.
 _SERIALIZER = AutoBatchedSerializer(RowSerializer())
+# Whose functions are called by those of the user.
+_FOLDERS = (str(Path(pyspark.__file__).parent), str(Path(__file__).parent))
+
+
+class _CallSite(SCCallSiteSync):  # type: ignore[misc]
+    """Names the jobs within by the line of the user's that asks for them, as PySpark does."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        frame = asked = sys._getframe(1)
+        while frame.f_back is not None:
+            if frame.f_code.co_filename.startswith(_FOLDERS):
+                asked = frame
+            frame = frame.f_back
+        user = asked.f_back or asked
+        self._call_site = f"{asked.f_code.co_name} at {user.f_code.co_filename}:{user.f_lineno}"
 
 
 def _served(frame: Any, ask: Callable[[Any], Any]) -> Any:
@@ -34,7 +53,7 @@ def _served(frame: Any, ask: Callable[[Any], Any]) -> Any:
     context = frame.sparkSession.sparkContext
     if not is_installed(context):
         return None
-    with SCCallSiteSync(context):
+    with _CallSite(context):
         return ask(jvm_rows(context))
 
 
@@ -68,13 +87,13 @@ def iterated(before: Any) -> Any:
     """`DataFrame.toLocalIterator`."""
 
     @functools.wraps(before)
-    def iterate(self: Any, prefetchPartitions: bool = False) -> Any:  # noqa: N803
+    def toLocalIterator(self: Any, prefetchPartitions: bool = False) -> Any:  # noqa: N802, N803
         served = _served(self, lambda rows: rows.iterate(self._jdf, prefetchPartitions))
         if served is None:
             return before(self, prefetchPartitions)
         return _local_iterator_from_socket(served, _SERIALIZER)
 
-    return iterate
+    return toLocalIterator
 
 
 def distributed(before: Any) -> Any:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import struct
 from typing import Any, Literal, NoReturn
 
+from pyspark import SparkContext
 from pyspark.serializers import CPickleSerializer, FramedSerializer
 
 from headrace.errors import InternalError, InvalidArgument
 from headrace.rowcodec.codec import loads as loads  # what pickles of rows call
 from headrace.rowcodec.native import headrace_native, raised
+from headrace.spark.counts import Lists, count, of_tasks
 
 _HEAD = b"\x80\x03cheadrace.spark.serializer\nloads\nB"
 _BEGIN = len(_HEAD) + 4
@@ -39,6 +41,11 @@ def rows_in(pickle: bytes) -> memoryview | None:
     return None
 
 
+def _look(row: Any) -> tuple[type, ...]:
+    """By what rows of one data set are told from those of another."""
+    return (type(row), *map(type, row)) if type(row) is tuple else (type(row),)
+
+
 def failed(what: str) -> NoReturn:
     """What stands in a stream whose rest could not be written."""
     raise InternalError(f"rows of a frame could not be written: {what}")
@@ -56,8 +63,9 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
     def __init__(self, *, allow_pickle: bool = True) -> None:
         self.allow_pickle = allow_pickle
         self._only: Literal["alike", "plain"] = "alike"
-        # Where lists are refused one after the other, ever fewer are tried.
+        # Where lists that look alike are refused one after the other, ever fewer are tried.
         self._untried = self._pause = 0
+        self._refused: tuple[type, ...] = ()
 
     @classmethod
     def plain(cls) -> RowSerializer:
@@ -68,21 +76,30 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
 
     def dumps(self, obj: Any) -> bytes:
         """Raises: as PySpark's own; without leave to pickle, Unsupported."""
-        if self._untried > 0 and self.allow_pickle:
-            self._untried -= 1
-        elif not self.allow_pickle or (type(obj) is list and len(obj) >= _FEW):
+        if not self.allow_pickle or (type(obj) is list and len(obj) >= _FEW and self._is_tried(obj)):
             try:
                 rows: bytes = headrace_native.dump_rows(obj, False, only=self._only)
             except headrace_native.RowError as error:
                 if not self.allow_pickle:
                     raise raised(error) from error
                 self._untried = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
+                self._refused = _look(obj[0])
             else:
                 self._pause = 0
                 if len(rows) <= _LARGEST:
                     return pickled(rows)
+        Lists.pickled += type(obj) is list
         done: bytes = _PICKLE.dumps(obj)
         return done
+
+    def _is_tried(self, rows: list[Any]) -> bool:
+        if self._untried == 0:
+            return True
+        if _look(rows[0]) != self._refused:
+            self._pause = 0
+            return True
+        self._untried -= 1
+        return False
 
     def loads(self, obj: bytes) -> Any:
         """Raises InvalidArgument: it is pickled, and must not be."""
@@ -103,8 +120,22 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
     def __hash__(self) -> int:
         return hash(self._told())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # It goes to workers with their tasks.
+        context = SparkContext._active_spark_context
+        counts = None if context is None else of_tasks(context).aid
+        return _made, (self.allow_pickle, self._only, counts)
+
     def _told(self) -> tuple[bool, str]:
         return self.allow_pickle, self._only
 
     def __repr__(self) -> str:
         return "RowSerializer()" if self.allow_pickle else "RowSerializer(allow_pickle=False)"
+
+
+def _made(allow_pickle: bool, only: Literal["alike", "plain"], counts: int | None) -> RowSerializer:
+    if counts is not None:
+        count(counts)
+    made = RowSerializer(allow_pickle=allow_pickle)
+    made._only = only
+    return made

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import chain
 from time import perf_counter
+from types import TracebackType
 from typing import Any, BinaryIO
 from zipimport import zipimporter
 
-from pyspark import worker
+from pyspark import util, worker
 from pyspark.serializers import CPickleSerializer, FramedSerializer, NoOpSerializer
 from pyspark.sql.types import (
     BinaryType,
@@ -29,6 +30,7 @@ from pyspark.sql.types import (
 from pyspark.util import fail_on_stopiteration
 
 from headrace.rowcodec.native import headrace_native
+from headrace.spark.counts import VARIABLE, Lists, count
 from headrace.spark.serializer import RowSerializer, rows_in
 
 # Of whose values a JVM makes the same, whether they come as rows or pickled.
@@ -59,7 +61,8 @@ def columnwise(udfs: list[Udf], columns: int) -> Callable[..., list[Any]]:
     rows = "c0" if columns == 1 else f"zip({', '.join(f'c{n}' for n in range(columns))})"
     given = ", ".join(f"c{n}" for n in range(columns))
     scope: dict[str, Any] = {f"f{n}": udf.function for n, udf in enumerate(udfs)}
-    exec(f"def run({given}): return [{result} for {names} in {rows}]", scope)
+    made = f"def run({given}): return [{result} for {names} in {rows}]"
+    exec(compile(made, __file__, "exec"), scope)
     run: Callable[..., list[Any]] = scope["run"]
     return run
 
@@ -84,6 +87,7 @@ class _Calls:
         """What is sent back for arguments."""
         rows = rows_in(frame)
         if rows is None:
+            Lists.pickled += 1
             yield _PICKLE.dumps(list(self._rowwise(0, iter(_PICKLE.loads(frame)))))
             return
         if self._plain:
@@ -151,14 +155,36 @@ def install() -> None:
         seen.clear()
         function, profiler, deserializer, serializer = read_udfs(pickler, stream, kind, *rest)
         if kind == worker.PythonEvalType.SQL_BATCHED_UDF and seen:
+            count(int(os.environ[VARIABLE]))
             calls = _Calls(list(seen), function)
             function = lambda _, frames: chain.from_iterable(map(calls.replies, frames))  # noqa: E731
             deserializer = serializer = NoOpSerializer()
         return function, profiler, deserializer, serializer
 
+    simplify = util.try_simplify_traceback
+
+    def simplified(traceback: TracebackType | None) -> TracebackType | None:
+        found: TracebackType | None = simplify(_of_others(traceback))
+        return found
+
     worker.read_udfs, worker.read_single_udf = udfs, single
     worker.wrap_udf, worker.fail_on_stopiteration = wrapped, guarded
+    # PySpark 3.5 has it in the worker, 4.1 where it is made.
+    worker.try_simplify_traceback = util.try_simplify_traceback = simplified
     _keep_directories()
+
+
+def _of_others(traceback: TracebackType | None) -> TracebackType | None:
+    """The calls of a traceback but for those of this module, which stand between PySpark's and the user's."""
+    kept = []
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename != __file__:
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    made = None
+    for each in reversed(kept):
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return made
 
 
 def _keep_directories() -> None:

@@ -45,14 +45,19 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
         Ok(Written { encoder, out, rest }) => (Some(encoder), Ok(out), rest),
         Err(Raised) => (None, Err(PyErr::fetch(py)), 0),
     };
-    let (rows, machine_rows) = (context.row, context.machine_rows);
+    // Of what is refused, others write all.
+    let written = if out.is_ok() {
+        (context.row, context.machine_rows)
+    } else {
+        (0, 0)
+    };
     let bytes = out.as_ref().map_or(0, BytesOut::len);
     state.end(classes, encoder.filter(Encoder::can_be_kept), |counts| {
-        counts.rows_written += rows as u64;
+        counts.rows_written += written.0 as u64;
         counts.bytes_written += bytes as u64;
         counts.rest_rows += rest as u64;
         counts.refused += u64::from(options.only != Only::All && out.is_err());
-        counts.machine_rows += machine_rows as u64;
+        counts.machine_rows += written.1 as u64;
     });
     out?.done(py)
 }
@@ -90,7 +95,7 @@ unsafe fn write_all<A: Access>(
     let state = state(context.py);
     let len = unsafe { source.len::<A>() };
     if context.only != Only::All && unsafe { is_shared::<A>(source) } {
-        return Err(unlike(context));
+        return Err(refused(context, "several rows share a large value"));
     }
     // Of few rows a dictionary has no chance to pay.
     let coding = options.coding && len >= coded::FEWEST;
@@ -138,7 +143,7 @@ unsafe fn write_all<A: Access>(
         }
         encoder.retyped |= context.retyped;
         if context.only == Only::Plain && encoder.rest_rows > 0 {
-            return Err(unlike(context));
+            return Err(refused(context, "some rows are unlike the others"));
         }
         if one_stream && !encoder.fits_stream() {
             taken_anew += next;
@@ -171,7 +176,10 @@ unsafe fn write_all<A: Access>(
 fn admit(encoder: &Encoder, context: &Context<'_, '_>) -> Result<(), Raised> {
     match encoder.shape.is_row_of(context.only) {
         true => Ok(()),
-        false => Err(unlike(context)),
+        false => {
+            let what = "a column has values of several types, or of one that has to be pickled";
+            Err(refused(context, what))
+        }
     }
 }
 
@@ -183,16 +191,13 @@ unsafe fn keep_apart<A: Access>(
 ) -> Result<bool, Raised> {
     let look = changeable && context.only == Only::Alike;
     match look && unsafe { has_changeable_twice::<A>(source) } {
-        true => Err(unlike(context)),
+        true => Err(refused(context, "a list, dict or bytearray stands in two places")),
         false => Ok(look),
     }
 }
 
-fn unlike(context: &Context<'_, '_>) -> Raised {
-    let error = error::refused(
-        "the rows are not alike, share large values, or have others than are asked for".into(),
-    );
-    Raised::set(context.py, error)
+fn refused(context: &Context<'_, '_>, what: &str) -> Raised {
+    Raised::set(context.py, error::refused(what.into()))
 }
 
 /// Take in what the rows from the n-th on need, up to those that another encoder has to take.

@@ -17,6 +17,11 @@ public final class LongBuilder extends ColumnBuilder {
   /** The greatest integer that the type of Spark holds. */
   private final long most;
 
+  /** Microseconds that Python is left of its calendar in every time zone, and with a clock that was turned back a day. */
+  private static final long EDGE = 2 * 86_400_000_000L;
+
+  private final long firstTime;
+  private final long lastTime;
   private byte[] values = new byte[1024];
 
   /** The bits that the values need, all of them together, without the sign's. */
@@ -30,6 +35,9 @@ public final class LongBuilder extends ColumnBuilder {
     this.kind = field.type.kind;
     this.most = most;
     this.type = type;
+    long edge = "local".equals(field.told.get(Field.PY)) ? EDGE : 0;
+    firstTime = BatchReader.FIRST_TIME + edge;
+    lastTime = BatchReader.LAST_TIME - edge;
   }
 
   public void add(long value) throws Unfit {
@@ -101,7 +109,7 @@ public final class LongBuilder extends ColumnBuilder {
   public void addInternal(long number) throws Unfit {
     if (kind == ArrowType.Kind.DATE) {
       addDay(number, number);
-    } else if (kind == ArrowType.Kind.TIMESTAMP && (number < BatchReader.FIRST_TIME || number > BatchReader.LAST_TIME)) {
+    } else if (kind == ArrowType.Kind.TIMESTAMP && (number < firstTime || number > lastTime)) {
       throw beyond(number);
     } else {
       add(number);

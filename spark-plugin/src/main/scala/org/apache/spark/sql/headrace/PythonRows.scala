@@ -19,11 +19,16 @@ import org.apache.spark.sql.types.StructType
 
 /** What Python calls in the place of what Spark has for it. Where a frame has columns that are not carried, it gets null. */
 object PythonRows {
-  /** Have the Python UDFs of a session get rows. */
-  def install(session: Session): Unit = {
+  /**
+   * Have the Python UDFs of a session get rows.
+   *
+   * @param counts the accumulator of what their workers write and read
+   */
+  def install(session: Session, counts: String): Unit = {
     uninstall(session, last = false)
     session.experimental.extraStrategies :+= RowStrategy
     RowEval.setDaemon()
+    RowEval.setCounts(counts)
   }
 
   /** @param last whether no other session has them get rows */

@@ -24,8 +24,9 @@ private[headrace] object RowEval {
   private val Daemon = "headrace.spark.daemon"
   private val DaemonSetting = "spark.python.daemon.module"
 
-  /** Workers of these functions are none that were started for others. */
+  /** Workers of these functions are none that were started for others. It tells them where they are counted. */
   private val Mark = "HEADRACE_ROWS"
+  private val Counts = "spark.headrace.counts"
 
   /** Whether the arguments of a UDF, and of those within it, can be sent. */
   def carries(udf: PythonUDF): Boolean = udf.children match {
@@ -48,6 +49,8 @@ private[headrace] object RowEval {
     if (!conf.contains(DaemonSetting)) conf.set(DaemonSetting, Daemon)
   }
 
+  def setCounts(accumulator: String): Unit = SparkEnv.get.conf.set(Counts, accumulator)
+
   def forgetDaemon(): Unit = {
     val conf = SparkEnv.get.conf
     if (conf.get(DaemonSetting, "") == Daemon) conf.remove(DaemonSetting)
@@ -56,7 +59,7 @@ private[headrace] object RowEval {
   private def marked(function: PythonFunction): PythonFunction = function match {
     case simple: SimplePythonFunction =>
       val variables = new HashMap[String, String](simple.envVars)
-      variables.put(Mark, "1")
+      variables.put(Mark, SparkEnv.get.conf.get(Counts))
       simple.copy(envVars = variables)
     case other => other
   }
