@@ -155,7 +155,9 @@ def install() -> None:
         seen.clear()
         function, profiler, deserializer, serializer = read_udfs(pickler, stream, kind, *rest)
         if kind == worker.PythonEvalType.SQL_BATCHED_UDF and seen:
-            count(int(os.environ[VARIABLE]))
+            # Functions that were planned to be pickled come to this daemon, too, where it was set.
+            if counts := os.environ.get(VARIABLE):
+                count(int(counts))
             calls = _Calls(list(seen), function)
             function = lambda _, frames: chain.from_iterable(map(calls.replies, frames))  # noqa: E731
             deserializer = serializer = NoOpSerializer()
