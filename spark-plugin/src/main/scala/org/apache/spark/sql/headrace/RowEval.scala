@@ -59,7 +59,8 @@ private[headrace] object RowEval {
   private def marked(function: PythonFunction): PythonFunction = function match {
     case simple: SimplePythonFunction =>
       val variables = new HashMap[String, String](simple.envVars)
-      variables.put(Mark, SparkEnv.get.conf.get(Counts))
+      // Functions made since then have it; of others, executors of a cluster know no accumulator.
+      variables.putIfAbsent(Mark, SparkEnv.get.conf.get(Counts, ""))
       simple.copy(envVars = variables)
     case other => other
   }
