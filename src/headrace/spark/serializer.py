@@ -26,6 +26,7 @@ _LARGEST = (1 << 31) - 1 - _BEGIN - len(_TAIL)
 # Fewer rows take longer than to pickle them, for their schema goes with them.
 _FEW = 8
 _LONGEST_PAUSE = 63
+_LOOKS = 8
 _PICKLE = CPickleSerializer()
 
 
@@ -63,9 +64,9 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
     def __init__(self, *, allow_pickle: bool = True) -> None:
         self.allow_pickle = allow_pickle
         self._only: Literal["alike", "plain"] = "alike"
-        # Where lists that look alike are refused one after the other, ever fewer are tried.
+        # Of lists that look like those that were refused, ever fewer are tried.
         self._untried = self._pause = 0
-        self._refused: tuple[type, ...] = ()
+        self._refused: set[tuple[type, ...]] = set()
 
     @classmethod
     def plain(cls) -> RowSerializer:
@@ -83,9 +84,12 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
                 if not self.allow_pickle:
                     raise raised(error) from error
                 self._untried = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
-                self._refused = _look(obj[0])
+                if len(self._refused) < _LOOKS:
+                    self._refused.add(_look(obj[0]))
             else:
-                self._pause = 0
+                if self._refused and _look(obj[0]) in self._refused:
+                    self._untried = self._pause = 0
+                    self._refused.clear()
                 if len(rows) <= _LARGEST:
                     return pickled(rows)
         Lists.pickled += type(obj) is list
@@ -95,8 +99,8 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
     def _is_tried(self, rows: list[Any]) -> bool:
         if self._untried == 0:
             return True
-        if _look(rows[0]) != self._refused:
-            self._pause = 0
+        # Rows that are never alike have many looks.
+        if len(self._refused) < _LOOKS and _look(rows[0]) not in self._refused:
             return True
         self._untried -= 1
         return False

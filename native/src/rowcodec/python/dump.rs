@@ -46,18 +46,18 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
         Err(Raised) => (None, Err(PyErr::fetch(py)), 0),
     };
     // Of what is refused, others write all.
-    let written = if out.is_ok() {
+    let (rows, machine_rows) = if out.is_ok() {
         (context.row, context.machine_rows)
     } else {
         (0, 0)
     };
     let bytes = out.as_ref().map_or(0, BytesOut::len);
     state.end(classes, encoder.filter(Encoder::can_be_kept), |counts| {
-        counts.rows_written += written.0 as u64;
+        counts.rows_written += rows as u64;
         counts.bytes_written += bytes as u64;
         counts.rest_rows += rest as u64;
         counts.refused += u64::from(options.only != Only::All && out.is_err());
-        counts.machine_rows += written.1 as u64;
+        counts.machine_rows += machine_rows as u64;
     });
     out?.done(py)
 }
