@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -180,3 +181,26 @@ def test_a_size_may_be_a_number(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (report,) = map(read_report, tmp_path.glob("tpch-scan-0.02-*.json"))
     assert (report["size"], report["scale"], report["goals"]) == ("0.02", 0.02, [])
+
+
+@pytest.mark.slow
+def test_the_share_of_pickle_is_told() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.share",
+        "pyspark-cached-sort",
+        "--scale",
+        "0.01",
+        "--runs",
+        "2",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        f"pyspark-cached-sort at 0.01, {line}, pickle" for line in ("3.5", "4.1")
+    ]
+    shares = [float(found) for line in lines for found in re.findall(r"(?:wall|CPU) (\d\.\d+)", line)]
+    assert len(shares) == 4
+    assert all(0 < found < 1 for found in shares)
