@@ -47,7 +47,7 @@ unexport VIRTUAL_ENV UV_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native spark wheels demo test test-native test-all test-engines soak lint lint-native format dist check-dist bench testdata clean
+.PHONY: help setup native spark wheels demo test test-native test-all test-engines soak lint lint-native format dist check-dist bench bench-report testdata clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -257,8 +257,11 @@ dist: setup ## source distribution and wheels, in dist/
 check-dist: setup ## install the wheels from dist/ into new environments and run the README's ten lines there
 	$(SHOW_CPYTHONS) $(BIN)/python scripts/check_dist.py $(CPYTHONS:%=python%)
 
-bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name ARGS="--size small --runs 3"
-	$(BIN)/python -m benchmarks $(WORKLOAD) $(ARGS)
+bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name ARGS="--size small --runs 3", or SUITE=smoke
+	$(BIN)/python -m benchmarks $(WORKLOAD) $(if $(SUITE),--suite $(SUITE)) $(ARGS)
+
+bench-report: $(VENV)/.synced-bench ## the page of what a suite has measured: make bench-report SUITE=laptop
+	$(BIN)/python -m benchmarks --suite $(SUITE) --report $(ARGS)
 
 testdata: setup $(SPARK_READY) $(SPARK)/hudi/.ready ## make the tables in testdata/ anew, by Spark
 	@for profile in $(SPARK_PROFILES); do $(SPARK)/$$profile/bin/python testdata/delta/make.py || exit 1; done

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +10,14 @@ import typer
 from rich.console import Console
 
 from benchmarks.catalog import WORKLOADS
-from benchmarks.machine import MachineBusy, check_load, current_load, machine
-from benchmarks.measure import WrongResult, measure
-from benchmarks.outcome import case_outcomes, goal_outcomes
+from benchmarks.evaluation import suite as suites
+from benchmarks.evaluation.session import done, go_on
+from benchmarks.machine import MachineBusy
+from benchmarks.measure import WrongResult
 from benchmarks.process import CaseFailed
-from benchmarks.report import Report, list_workloads, show
-from benchmarks.workload import FULL, SIZES, Workload
+from benchmarks.report import BadReport, list_workloads, show
+from benchmarks.run import run
+from benchmarks.workload import FULL, SIZES
 
 _RESULTS = Path(__file__).parent / "results"
 _WRONG, _USAGE, _BUSY = 1, 2, 3
@@ -31,6 +31,15 @@ def main(
     size: Annotated[
         str, typer.Option(help=f"One of {', '.join(SIZES)}; or a number in the workload's unit.")
     ] = FULL,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The papers' experiments in place of workloads; one of {', '.join(suites.NAMES)}."
+        ),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Of a suite: write its page, and measure nothing.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for JSON and plots.")] = _RESULTS,
     list_: Annotated[bool, typer.Option("--list", help="Say what there is, and measure nothing.")] = False,
     force: Annotated[bool, typer.Option(help="Measure on a busy machine too, and mark the figures.")] = False,
@@ -40,6 +49,11 @@ def main(
     Exit codes: 1 systems gave different rows, or one failed; 2 usage; 3 the machine is busy.
     """
     console = Console()
+    if suite is not None or report:
+        if suite not in suites.NAMES:
+            console.print(f"suites are {', '.join(suites.NAMES)}")
+            raise typer.Exit(_USAGE)
+        raise typer.Exit(_evaluate(suite, out, report, force, console))
     if list_:
         list_workloads(list(WORKLOADS.values()), console)
         return
@@ -48,7 +62,7 @@ def main(
         raise typer.Exit(_USAGE)
     for chosen in [WORKLOADS[name] for name in names or WORKLOADS]:
         try:
-            report = run(chosen, size, runs or chosen.runs, force)
+            found = run(chosen, size, runs or chosen.runs, force)
         except MachineBusy as error:
             console.print(f"{chosen.name} is not measured: {error}")
             raise typer.Exit(_BUSY) from None
@@ -58,40 +72,33 @@ def main(
         from benchmarks.plot import draw  # a second that nobody waits for who only asks for help
 
         out.mkdir(parents=True, exist_ok=True)
-        name = f"{report.workload}-{report.size}-{report.started[:19].replace(':', '')}"
-        report.write(out / f"{name}.json")
-        draw(report, out / f"{name}.png")
-        show(report, console)
+        name = f"{found.workload}-{found.size}-{found.started[:19].replace(':', '')}"
+        found.write(out / f"{name}.json")
+        draw(found, out / f"{name}.png")
+        show(found, console)
         console.print(f"{out / name}.json and .png", soft_wrap=True)
 
 
-def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
-    """Raises MachineBusy, WrongResult, CaseFailed."""
-    progress = Console(stderr=True)
-    scale = workload.sizes[size] if size in SIZES else float(size)
-    with progress.status(f"{workload.name}: data") as status, workload.opened(scale) as cases:
-        load = current_load()
-        check_load(load, force)
-        started = dt.datetime.now(dt.UTC)
-        found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
-    return Report(
-        workload=workload.name,
-        about=workload.about,
-        size=size,
-        scale=scale,
-        unit=workload.unit,
-        command=" ".join(["python -m benchmarks", *sys.argv[1:]]),
-        started=started.isoformat(timespec="seconds"),
-        machine=machine(),
-        load=load,
-        elsewhere=found.elsewhere,
-        noisy=load.busy,
-        background=found.background,
-        baseline=workload.baseline,
-        cases=case_outcomes(workload, cases, found.samples),
-        goals=goal_outcomes(workload.goals, found.samples) if size == FULL else [],
-        samples=found.samples,
-    )
+def _evaluate(name: str, out: Path, report: bool, force: bool, console: Console) -> int:
+    """Its exit code."""
+    suite, folder = suites.load(name), out / name
+    failed = {}
+    try:
+        if not report:
+            failed = go_on(suite, folder, force, console)
+        kept = done(suite, folder)
+    except MachineBusy as error:
+        console.print(f"{error}. The same command goes on from here.")
+        return _BUSY
+    except BadReport as error:
+        console.print(str(error), markup=False)
+        return _WRONG
+    from benchmarks.evaluation import page
+
+    console.print(f"{page.write(suite, kept, folder / 'page')}", soft_wrap=True)
+    for step, why in failed.items():
+        console.print(f"{step.name} failed: {why.splitlines()[0] if why else ''}", markup=False)
+    return _WRONG if failed else 0
 
 
 def _is_size(text: str) -> bool:

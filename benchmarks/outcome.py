@@ -69,6 +69,12 @@ def goal_outcomes(goals: Sequence[Goal], samples: Sequence[Sample]) -> list[Goal
     return found
 
 
+def times(case: str, against: str, measure: Measure, samples: Sequence[Sample]) -> Median:
+    """How many times as much another takes as a case, round by round."""
+    goal = Goal(case, 0, measure, "ratio", against)
+    return median([1 / ratio for ratio in _values(goal, samples)])
+
+
 def _case_outcome(
     workload: Workload, case: Case, own: Sequence[Sample], samples: Sequence[Sample]
 ) -> CaseOutcome:

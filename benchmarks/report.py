@@ -6,11 +6,13 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.checksum import Checksum
 from benchmarks.machine import Load, Machine
 from benchmarks.median import Median
 from benchmarks.outcome import CaseOutcome, GoalOutcome
@@ -18,10 +20,15 @@ from benchmarks.sample import Sample
 from benchmarks.workload import Goal, Workload
 
 
+class BadReport(Exception):
+    """A file that was to hold a report holds something else."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Report:
     """Args:
     started: ISO 8601, UTC.
+    seconds: from there on, and of what was made before.
     load: before the first run.
     elsewhere: the share of the processors that others used during the runs.
     noisy: measured by force on a busy machine.
@@ -36,6 +43,7 @@ class Report:
     unit: str
     command: str
     started: str
+    seconds: float
     machine: Machine
     load: Load
     elsewhere: float
@@ -47,7 +55,47 @@ class Report:
     samples: Sequence[Sample]
 
     def write(self, path: Path) -> None:
-        path.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+        """Whole or not at all."""
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+        part.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Report:
+        """Raises BadReport."""
+        try:
+            found = json.loads(path.read_text())
+            found["machine"] = Machine(**found["machine"])
+            found["load"] = Load(**found["load"])
+            found["cases"] = [_case(case) for case in found["cases"]]
+            found["goals"] = [
+                GoalOutcome(Goal(**goal["goal"]), Median(**goal["reached"]), goal["met"])
+                for goal in found["goals"]
+            ]
+            found["samples"] = [
+                Sample(**sample | {"checksum": _checksum(sample["checksum"])}) for sample in found["samples"]
+            ]
+            return cls(**found)
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadReport(
+                f"{path} is not a report of this version: {error}; measure anew without it"
+            ) from None
+
+
+def _case(found: dict[str, Any]) -> CaseOutcome:
+    ratio = found["ratio"]
+    return CaseOutcome(
+        **found
+        | {
+            "checksum": _checksum(found["checksum"]),
+            "wall": Median(**found["wall"]),
+            "ratio": None if ratio is None else Median(**ratio),
+        }
+    )
+
+
+def _checksum(found: dict[str, Any] | None) -> Checksum | None:
+    return None if found is None else Checksum(**found | {"columns": tuple(found["columns"])})
 
 
 def show(report: Report, console: Console) -> None:

@@ -1,0 +1,61 @@
+"""Which cases of which workloads stand for which systems of a paper."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
+
+from benchmarks.catalog import WORKLOADS
+
+Unit = Literal["s", "bytes"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A size at which a workload is run.
+
+    Args:
+        name: as the paper says it.
+        workload: its name.
+        scale: in the workload's unit; its full size where none is given.
+        times: how often a run does what the paper does once.
+    """
+
+    name: str
+    workload: str
+    scale: float | None = None
+    times: float = 1
+
+    @property
+    def number(self) -> float:
+        return WORKLOADS[self.workload].sizes["full"] if self.scale is None else self.scale
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """One table of a paper.
+
+    Args:
+        paper: its key.
+        name: as in the paper's figures.
+        systems: cases of the workload, each with the paper's system for which it stands; None where the paper has none.
+        ours: the case that the paper's own system became.
+        against: the case that it is to replace.
+        unit: of what is compared.
+        said: what is to be known of the comparison, in a sentence.
+    """
+
+    paper: str
+    name: str
+    about: str
+    points: tuple[Point, ...]
+    systems: Mapping[str, str | None]
+    ours: str
+    against: str
+    said: str
+    unit: Unit = "s"
+
+    @property
+    def key(self) -> str:
+        return f"{self.paper}/{self.name}"

@@ -1,0 +1,220 @@
+"""The experiments of the five papers."""
+
+from __future__ import annotations
+
+from benchmarks.evaluation.experiment import Experiment, Point
+
+_PART_ROWS = 200_000
+"""Rows of PART at scale factor 1."""
+
+
+def _parts(workload: str) -> tuple[Point, ...]:
+    return tuple(Point(f"SF {scale}", workload, scale) for scale in (1, 2, 4, 8))
+
+
+def _on_a_jvm(workload: str) -> tuple[Point, ...]:
+    """A run of these does its job as often as gives two million rows."""
+    return tuple(
+        Point(f"SF {scale}", workload, scale, times=2_000_000 / _PART_ROWS / scale) for scale in (1, 2, 4, 8)
+    )
+
+
+_IN_PYTHON = {
+    "headrace": "JitBuilder serializer",
+    "pickle, a row": "pickle",
+    "BSON": "BSON",
+    "protobuf": "protobuf",
+    "headrace, plain": None,
+    "pickle, 100 rows": None,
+    "msgspec": None,
+    "ormsgpack": None,
+    "Fory": None,
+    "pyarrow": None,
+}
+_IN_LISTS = (
+    "The thesis pickles row by row; lists of 100 rows, as PySpark has them, are faster, and stand beside."
+)
+_ONE_MACHINE = "One machine in place of eight, and files that its memory holds."
+
+_MANFREDI = tuple(
+    Experiment(
+        paper="manfredi-2024",
+        name=op,
+        about=f"{op.capitalize()} Delta tables in HDFS, through Headrace's tunnel in mutual TLS, and on a local disk",
+        points=tuple(Point(size.upper(), f"tunnel-{size}") for size in ("10k", "100k", "1m", "6m")),
+        systems={f"{op}, tls": "delta-rs HopsFS", f"{op}, local": "delta-rs LocalFS"},
+        ours=f"{op}, tls",
+        against=f"{op}, local",
+        said="The NameNode is Apache Hadoop's, behind a front that speaks TLS as HopsFS's does.",
+    )
+    for op in ("write", "read")
+)
+
+_HOPSWORKS = (
+    Experiment(
+        paper="hopsworks-2023",
+        name="training dataset",
+        about="A training dataset in files, read back",
+        points=(Point("1 M rows", "dataset"),),
+        systems={"tcp": "ArrowFlight with DuckDB", "tcp, mapped": None, "pq.read_table": None},
+        ours="tcp",
+        against="pq.read_table",
+        said="The paper compares with Spark; here the same files are read by pyarrow, the least that it can take.",
+    ),
+)
+
+_ALVAREZ = (
+    Experiment(
+        paper="alvarez-2021",
+        name="batches",
+        about="E1: Parquet in batches of several sizes",
+        points=(Point("20 M rows", "spark-batches"),),
+        systems=dict.fromkeys(("default", "1,024 rows", "8,192 rows", "131,072 rows", "1,048,576 rows")),
+        ours="default",
+        against="1,024 rows",
+        said=_ONE_MACHINE,
+    ),
+    *(
+        Experiment(
+            paper="alvarez-2021",
+            name=name,
+            about=about,
+            points=points,
+            systems={"Arrow": None, "Spark": "Spark"},
+            ours="Arrow",
+            against="Spark",
+            said=_ONE_MACHINE,
+        )
+        for name, about, points in (
+            (
+                "sizes",
+                "E2: Parquet of several sizes",
+                tuple(
+                    Point(f"{rows:,} rows", "spark-parquet", rows)
+                    for rows in (2_000_000, 8_000_000, 20_000_000)
+                ),
+            ),
+            (
+                "csv",
+                "E3: CSV",
+                tuple(Point(f"{rows:,} rows", "spark-csv", rows) for rows in (1_000_000, 10_000_000)),
+            ),
+            (
+                "compression",
+                "E4: Parquet, compressed",
+                tuple(
+                    Point(codec, workload)
+                    for codec, workload in (
+                        ("none", "spark-parquet"),
+                        ("snappy", "spark-snappy"),
+                        ("gzip", "spark-gzip"),
+                        ("zstd", "spark-zstd"),
+                    )
+                ),
+            ),
+            (
+                "projection",
+                "E5: some of 100 columns of Parquet",
+                tuple(Point(f"{width} columns", f"spark-{width}-of-100") for width in (1, 10, 50, 100)),
+            ),
+        )
+    ),
+    *(
+        Experiment(
+            paper="alvarez-2021",
+            name=face,
+            about=f"Parquet, by Spark's {face}",
+            points=(Point("10 M rows", "spark-faces"),),
+            systems={f"Arrow, {face}": None, f"Spark, {face}": "Spark"},
+            ours=f"Arrow, {face}",
+            against=f"Spark, {face}",
+            said="The paper says of these that the conclusions were similar.",
+        )
+        for face in ("SQL", "Dataset", "RDD")
+    ),
+)
+
+_AOKI = (
+    Experiment(
+        paper="aoki-2021",
+        name="cached join",
+        about="A join asked for again, its result kept",
+        points=(Point("SF 1", "cache-join"),),
+        systems={"kept, sent": None, "computed": "cache off"},
+        ours="kept, sent",
+        against="computed",
+        said="The paper's join is not in its text; this one is lineitem with orders.",
+    ),
+)
+
+_TRAN = (
+    Experiment(
+        paper="tran-2021",
+        name="size",
+        about="Bytes of the rows of PART",
+        points=_parts("codec-encode"),
+        systems=_IN_PYTHON,
+        ours="headrace",
+        against="pickle, a row",
+        said=_IN_LISTS,
+        unit="bytes",
+    ),
+    *(
+        Experiment(
+            paper="tran-2021",
+            name=name,
+            about=about,
+            points=_parts(workload),
+            systems=_IN_PYTHON,
+            ours="headrace",
+            against="pickle, a row",
+            said=_IN_LISTS,
+        )
+        for name, workload, about in (
+            ("python-write", "codec-encode", "Rows of PART to bytes, in Python"),
+            ("python-read", "codec-decode", "Rows of PART from bytes, in Python"),
+        )
+    ),
+    *(
+        Experiment(
+            paper="tran-2021",
+            name=name,
+            about=about,
+            points=_on_a_jvm(workload),
+            systems={
+                "row codec": "JitBuilder serializer",
+                "pyrolite, a row": "pickle",
+                "pyrolite, 100 rows": None,
+            },
+            ours="row codec",
+            against="pyrolite, a row",
+            said=_IN_LISTS,
+        )
+        for name, workload, about in (
+            ("jvm-write", "codec-jvm-write", "Rows of PART to bytes, on a JVM"),
+            ("jvm-read", "codec-jvm-read", "Rows of PART from bytes, on a JVM"),
+            ("python-to-jvm", "codec-to-jvm", "Rows of PART from Python to a JVM"),
+            ("jvm-to-python", "codec-from-jvm", "Rows of PART from a JVM to Python"),
+        )
+    ),
+    *(
+        Experiment(
+            paper="tran-2021",
+            name=f"pyspark-{task}",
+            about=f"PySpark: {task} over PART, parsed from text",
+            points=_parts(f"pyspark-text-{task}"),
+            systems={
+                "3.5, rows": "Modified PySpark",
+                "3.5, pickle": "Original PySpark",
+                "4.1, rows": None,
+                "4.1, pickle": None,
+            },
+            ours="3.5, rows",
+            against="3.5, pickle",
+            said="The thesis changed Spark's sources; here nothing of Spark is rebuilt.",
+        )
+        for task in ("sort", "lookup", "filter", "combination")
+    ),
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = (*_MANFREDI, *_HOPSWORKS, *_ALVAREZ, *_AOKI, *_TRAN)

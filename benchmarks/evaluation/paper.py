@@ -1,0 +1,107 @@
+"""What the papers print: nothing is estimated, and nothing is read off a picture."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "papers"
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One value.
+
+    Args:
+        size: as the paper names it; empty where the value is of no one size.
+        cpus: processors that were used, where the paper varies them.
+        unit: `s`, `bytes`, `MB/s`, `k rows/s`; `x`: times as fast as this system; `% less`, `% more`: than
+            with one processor; `% at most`: of the whole.
+        high: the other end, where the paper prints a range.
+        stdev: the standard deviation, where it is printed.
+        where: in the paper.
+    """
+
+    experiment: str
+    system: str
+    size: str
+    cpus: int | None
+    unit: str
+    value: float
+    high: float | None
+    stdev: float | None
+    where: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Paper:
+    """Args:
+    machine: on which its figures were measured.
+    """
+
+    key: str
+    authors: str
+    year: int
+    title: str
+    machine: str
+
+    @functools.cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        with (_FOLDER / f"{self.key}.csv").open(newline="") as file:
+            return tuple(_figure(row) for row in csv.DictReader(file))
+
+
+def _figure(row: dict[str, str]) -> Figure:
+    return Figure(
+        experiment=row["experiment"],
+        system=row["system"],
+        size=row["size"],
+        cpus=int(row["cpus"]) if row["cpus"] else None,
+        unit=row["unit"],
+        value=float(row["value"]),
+        high=float(row["high"]) if row["high"] else None,
+        stdev=float(row["stdev"]) if row["stdev"] else None,
+        where=row["where"],
+    )
+
+
+PAPERS = (
+    Paper(
+        "manfredi-2024",
+        "G. Manfredi",
+        2024,
+        "Faster Delta Lake operations using Rust: How Delta-rs beats Spark in a small scale Feature Store",
+        "at most 8 processors of a virtualised AMD Ryzen Threadripper PRO 5955WX",
+    ),
+    Paper(
+        "hopsworks-2023",
+        "T. Döhmen, J. Dowling, A. Khazanchi",
+        2023,
+        "Faster reading from the Lakehouse to Python with DuckDB/ArrowFlight",
+        "not in the text",
+    ),
+    Paper(
+        "alvarez-2021",
+        "S. Alvarez Rodriguez, J. Chakraborty, A. Chu, I. Jimenez, J. LeFevre, C. Maltzahn, A. Uta",
+        2021,
+        "Zero-Cost, Arrow-Enabled Data Interface for Apache Spark",
+        "8 executors and a driver of 16 cores (two Intel E5-2630v3) and 64 GB each, InfiniBand, data in memory",
+    ),
+    Paper(
+        "aoki-2021",
+        "Y. Aoki, S. Watanabe",
+        2021,
+        "Integrated Architecture of SQL Engine and Data Analytics Tool with Apache Arrow Flight and Its Performance "
+        "Evaluation",
+        "a virtual machine of 4 processors (Intel Core i7-8665U) and 16 GB, CentOS 7.8",
+    ),
+    Paper(
+        "tran-2021",
+        "L.-N. Tran",
+        2021,
+        "Improving PySpark Performance with Cross-Language Optimization",
+        "a laptop, Intel Core i7-9750H and 16 GB, Ubuntu 20.04",
+    ),
+)

@@ -1,0 +1,85 @@
+"""Suites: at which sizes, and how often."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.catalog import WORKLOADS
+from benchmarks.evaluation.experiment import Experiment, Point
+from benchmarks.evaluation.experiments import EXPERIMENTS
+
+_FOLDER = Path(__file__).parent / "suites"
+NAMES = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+ALL = "all"
+SMALLEST = "smallest"
+"""In place of sizes: the first, as tiny as the workload's tests have it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A workload at one size. Experiments may share it."""
+
+    workload: str
+    scale: float
+    runs: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.workload}-{self.scale:g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """An experiment of a suite, with the step of each of its sizes."""
+
+    experiment: Experiment
+    steps: tuple[tuple[Point, Step], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    name: str
+    about: str
+    chosen: tuple[Chosen, ...]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """In their order, each once: with the most runs that an experiment wants of it."""
+        found: dict[str, Step] = {}
+        for _, step in (pair for chosen in self.chosen for pair in chosen.steps):
+            known = found.get(step.name)
+            found[step.name] = step if known is None or step.runs > known.runs else known
+        return tuple(found.values())
+
+
+class BadSuite(Exception):
+    """A suite's file asks for what there is not."""
+
+
+def load(name: str) -> Suite:
+    """Raises BadSuite."""
+    content = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
+    known = {experiment.key: experiment for experiment in EXPERIMENTS}
+    chosen = []
+    for asked in content["experiments"]:
+        names = list(known) if asked["names"] == ALL else asked["names"]
+        if missing := set(names) - known.keys():
+            raise BadSuite(f"suite {name} asks for {', '.join(sorted(missing))}: there is no such experiment")
+        chosen += [_chosen(name, known[key], asked["sizes"], asked["runs"]) for key in names]
+    return Suite(name, content["about"], tuple(chosen))
+
+
+def _chosen(suite: str, experiment: Experiment, sizes: Sequence[str] | str, runs: int) -> Chosen:
+    if sizes == SMALLEST:
+        first = experiment.points[0]
+        scale = WORKLOADS[first.workload].sizes["smoke"]
+        tiny = dataclasses.replace(first, name="tiny", scale=scale)
+        return Chosen(experiment, ((tiny, Step(first.workload, scale, runs)),))
+    points = [point for point in experiment.points if sizes == ALL or point.name in sizes]
+    if not points:
+        names = ", ".join(point.name for point in experiment.points)
+        raise BadSuite(f"suite {suite} asks for {experiment.key} at {sizes}: its sizes are {names}")
+    return Chosen(experiment, tuple((point, Step(point.workload, point.number, runs)) for point in points))

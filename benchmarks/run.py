@@ -1,0 +1,53 @@
+"""One workload at one size, measured."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import time
+
+from rich.console import Console
+
+from benchmarks.machine import check_load, current_load, machine
+from benchmarks.measure import measure
+from benchmarks.outcome import case_outcomes, goal_outcomes
+from benchmarks.report import Report
+from benchmarks.workload import FULL, SIZES, Workload
+
+
+def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
+    """Tells on stderr what it does.
+
+    Args:
+        size: a size's name, or a number in the workload's unit.
+
+    Raises:
+        MachineBusy, WrongResult, CaseFailed.
+    """
+    progress = Console(stderr=True)
+    scale = workload.sizes[size] if size in SIZES else float(size)
+    begun = time.perf_counter()
+    with progress.status(f"{workload.name}: data") as status, workload.opened(scale) as cases:
+        load = current_load()
+        check_load(load, force)
+        started = dt.datetime.now(dt.UTC)
+        found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
+    return Report(
+        workload=workload.name,
+        about=workload.about,
+        size=size,
+        scale=scale,
+        unit=workload.unit,
+        command=" ".join(["python -m benchmarks", *sys.argv[1:]]),
+        started=started.isoformat(timespec="seconds"),
+        seconds=time.perf_counter() - begun,
+        machine=machine(),
+        load=load,
+        elsewhere=found.elsewhere,
+        noisy=load.busy,
+        background=found.background,
+        baseline=workload.baseline,
+        cases=case_outcomes(workload, cases, found.samples),
+        goals=goal_outcomes(workload.goals, found.samples) if size == FULL else [],
+        samples=found.samples,
+    )

@@ -1,0 +1,189 @@
+"""The papers' experiments: what was printed, what is asked for, and the page that has both."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import pytest
+from benchmarks.catalog import WORKLOADS
+from benchmarks.evaluation import row, session, suite
+from benchmarks.evaluation.experiments import EXPERIMENTS
+from benchmarks.evaluation.paper import PAPERS
+from benchmarks.evaluation.suite import Step, Suite
+from benchmarks.machine import Load, machine
+from benchmarks.outcome import case_outcomes
+from benchmarks.report import BadReport, Report
+from benchmarks.sample import Sample
+from benchmarks.workload import Case
+from rich.console import Console
+
+pytestmark = pytest.mark.slow
+
+_SECONDS = {"pickle, a row": 0.5, "headrace": 0.125}
+
+
+def report_of(step: Step, seconds: dict[str, float] = _SECONDS) -> Report:
+    """As if each case took so long in all rounds."""
+    workload = WORKLOADS[step.workload]
+    samples = [
+        Sample(
+            case=name,
+            number=number,
+            first=number == 0,
+            wall=seconds.get(name, 1.0),
+            cpu=1.0,
+            server_cpu=0.0,
+            written=0,
+            rows=10,
+            checksum=None,
+            client_peak=1,
+            service_peak=0,
+            size=100 if name == "headrace" else 250,
+        )
+        for name in workload.systems
+        for number in range(step.runs + 1)
+    ]
+    cases = [Case(name, None) for name in workload.systems]  # type: ignore[arg-type]
+    return Report(
+        workload=step.workload,
+        about=workload.about,
+        size=f"{step.scale:g}",
+        scale=step.scale,
+        unit=workload.unit,
+        command="",
+        started="2026-01-01T00:00:00+00:00",
+        seconds=60.0,
+        machine=machine(),
+        load=Load(1.0, 2.0),
+        elsewhere=0.0,
+        noisy=False,
+        background={},
+        baseline=workload.baseline,
+        cases=case_outcomes(dataclasses.replace(workload, baseline=None), cases, samples),
+        goals=[],
+        samples=samples,
+    )
+
+
+@pytest.fixture(scope="module")
+def laptop() -> Suite:
+    return suite.load("laptop")
+
+
+@pytest.mark.parametrize("name", suite.NAMES)
+def test_a_suite_asks_for_what_there_is(name: str) -> None:
+    found = suite.load(name)
+    assert {chosen.experiment.paper for chosen in found.chosen} == {paper.key for paper in PAPERS}
+    for step in found.steps:
+        assert step.workload in WORKLOADS
+    assert len({step.name for step in found.steps}) == len(found.steps)
+
+
+def test_smoke_has_every_experiment() -> None:
+    assert [chosen.experiment for chosen in suite.load("smoke").chosen] == list(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.key)
+def test_an_experiment_names_systems_that_there_are(experiment: row.Experiment) -> None:
+    (paper,) = (paper for paper in PAPERS if paper.key == experiment.paper)
+    for point in experiment.points:
+        assert set(experiment.systems) <= set(WORKLOADS[point.workload].systems)
+    assert {experiment.ours, experiment.against} <= set(experiment.systems)
+    printed = {figure.system for figure in paper.figures if figure.experiment == experiment.name}
+    assert not printed or {name for name in experiment.systems.values() if name} <= printed
+
+
+def test_the_thesis_is_quoted(laptop: Suite) -> None:
+    step = Step("codec-encode", 2.0, 5)
+    found = [r for r in row.rows(laptop, {step: report_of(step)}) if r.experiment.name == "python-write"]
+    ours, pickled = (
+        next(r for r in found if r.size == "SF 2" and r.system == name)
+        for name in ("headrace", "pickle, a row")
+    )
+    assert ours.printed is not None
+    assert (ours.printed.value, ours.printed.stdev, ours.printed.where) == (0.190831, 0.005045, "table 5.1")
+    assert pickled.printed is not None
+    assert pickled.printed.value == 0.501206
+    assert ours.here is not None
+    assert (ours.here.value, ours.here.n) == (0.125, 5)
+    assert all(r.here is None for r in found if r.size != "SF 2")
+    (faster,) = (
+        f
+        for f in row.speed_ups(laptop, {step: report_of(step)})
+        if (f.experiment.name, f.size) == ("python-write", "SF 2")
+    )
+    assert faster.here is not None
+    assert faster.here.value == 4
+    assert faster.printed == pytest.approx((0.501206 / 0.190831,))
+
+
+def test_bytes_are_compared_as_bytes(laptop: Suite) -> None:
+    step = Step("codec-encode", 1.0, 5)
+    (found,) = (
+        f
+        for f in row.speed_ups(laptop, {step: report_of(step)})
+        if (f.experiment.name, f.size) == ("size", "SF 1")
+    )
+    assert found.here is not None
+    assert found.here.value == 2.5
+    assert found.printed == pytest.approx((50156251 / 35087576,))
+
+
+def test_a_run_that_does_its_job_often_is_told_for_once(laptop: Suite) -> None:
+    step = Step("codec-jvm-write", 4.0, 5)
+    found = row.rows(laptop, {step: report_of(step, {"row codec": 5.0})})
+    (ours,) = (
+        r for r in found if (r.experiment.name, r.size, r.system) == ("jvm-write", "SF 4", "row codec")
+    )
+    assert ours.here is not None
+    assert ours.here.value == 2.0  # 2 M rows a run, of a table of 800,000
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path: Path, laptop: Suite) -> None:
+    found = report_of(laptop.steps[0])
+    found.write(tmp_path / "report.json")
+    assert Report.read(tmp_path / "report.json") == found
+    (tmp_path / "report.json").write_text('{"workload": "codec-encode"}')
+    with pytest.raises(BadReport, match=r"report\.json"):
+        Report.read(tmp_path / "report.json")
+
+
+def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    smoke = suite.load("smoke")
+    ran = []
+
+    def run(workload: object, size: str, runs: int, force: bool) -> Report:
+        step = next(s for s in smoke.steps if WORKLOADS[s.workload] is workload and f"{s.scale:g}" == size)
+        ran.append(step)
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        return report_of(step)
+
+    monkeypatch.setattr(session, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        session.go_on(smoke, tmp_path, False, Console(quiet=True))
+    assert list(session.done(smoke, tmp_path)) == list(smoke.steps[:2])
+    assert session.go_on(smoke, tmp_path, False, Console(quiet=True)) == {}
+    assert ran[:2] + ran[3:] == list(smoke.steps)
+    assert list(session.done(smoke, tmp_path)) == list(smoke.steps)
+
+
+def test_the_page_stands_alone_and_says_what_is_missing(tmp_path: Path, laptop: Suite) -> None:
+    from benchmarks.evaluation import page  # needs what only the benchmarks do
+
+    steps = [step for step in laptop.steps if step.workload.startswith(("codec", "pyspark"))]
+    path = page.write(laptop, {step: report_of(step) for step in steps}, tmp_path)
+    text = path.read_text()
+    for paper in PAPERS:
+        assert paper.title in text
+    assert 'src="data:image/png;base64,' in text
+    assert "http" not in text.replace("http-equiv", "")
+    assert "Not measured yet: tunnel-10k-1" in text
+    assert "0.191 s" in text  # the thesis, at scale factor 2
+    assert "figure not in text" in text
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {found["paper"] for found in rows} == {paper.key for paper in PAPERS}
+    assert next(found["median"] for found in rows if found["experiment"] == "python-write") == "0.125"
