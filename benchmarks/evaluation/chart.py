@@ -33,6 +33,7 @@ def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
     absolute, ratios = figure.subplots(1, 2, width_ratios=(2, 1))
     _measured(absolute, rows)
     _ratios(ratios, speed_ups)
+    figure.legend(*absolute.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     for axes in (absolute, ratios):
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path)
@@ -71,7 +72,6 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
     unit = rows[0].experiment.unit
     axes.set_ylabel("bytes (logarithmic)" if unit == "bytes" else "seconds (logarithmic)")
     axes.set_xticks(range(len(sizes)), sizes)
-    axes.legend(fontsize=7, ncols=2)
 
 
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
