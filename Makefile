@@ -50,7 +50,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup native spark wheels demo test test-native test-all test-engines soak lint lint-native format dist check-dist bench bench-report testdata clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s  %s\n", $$1, $$2 }' Makefile
 
 setup: $(VENV)/.synced ## create .venv with the locked dependencies; every other command does this first
 	@:
@@ -257,7 +257,7 @@ dist: setup ## source distribution and wheels, in dist/
 check-dist: setup ## install the wheels from dist/ into new environments and run the README's ten lines there
 	$(SHOW_CPYTHONS) $(BIN)/python scripts/check_dist.py $(CPYTHONS:%=python%)
 
-bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name ARGS="--size small --runs 3", or SUITE=smoke
+bench: $(VENV)/.synced-bench $(BENCH_READY) ## the measurements: make bench WORKLOAD=name ARGS="--size small --runs 3", or make bench SUITE=smoke
 	$(BIN)/python -m benchmarks $(WORKLOAD) $(if $(SUITE),--suite $(SUITE)) $(ARGS)
 
 bench-report: $(VENV)/.synced-bench ## the page of what a suite has measured: make bench-report SUITE=laptop

@@ -50,8 +50,8 @@ def main(
     """
     console = Console()
     if suite is not None or report:
-        if suite not in suites.NAMES:
-            console.print(f"suites are {', '.join(suites.NAMES)}")
+        if suite not in suites.NAMES or names:
+            console.print(f"suites are {', '.join(suites.NAMES)}; workloads are measured without one")
             raise typer.Exit(_USAGE)
         raise typer.Exit(_evaluate(suite, out, report, force, console))
     if list_:

@@ -59,3 +59,8 @@ class Experiment:
     @property
     def key(self) -> str:
         return f"{self.paper}/{self.name}"
+
+    @property
+    def slug(self) -> str:
+        """For names of files and places in a page."""
+        return self.key.replace("/", "-").replace(" ", "-")

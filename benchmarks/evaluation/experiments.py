@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.evaluation.experiment import Experiment, Point
+from benchmarks.evaluation.experiment import Experiment, Point, Unit
 
 _PART_ROWS = 200_000
 """Rows of PART at scale factor 1."""
@@ -31,6 +31,11 @@ _IN_PYTHON = {
     "Fory": None,
     "pyarrow": None,
 }
+_OF_PYTHON: tuple[tuple[str, Unit, str, str], ...] = (
+    ("size", "bytes", "codec-encode", "Bytes of the rows of PART"),
+    ("python-write", "s", "codec-encode", "Rows of PART to bytes, in Python"),
+    ("python-read", "s", "codec-decode", "Rows of PART from bytes, in Python"),
+)
 _IN_LISTS = (
     "The thesis pickles row by row; lists of 100 rows, as PySpark has them, are faster, and stand beside."
 )
@@ -148,17 +153,6 @@ _AOKI = (
 )
 
 _TRAN = (
-    Experiment(
-        paper="tran-2021",
-        name="size",
-        about="Bytes of the rows of PART",
-        points=_parts("codec-encode"),
-        systems=_IN_PYTHON,
-        ours="headrace",
-        against="pickle, a row",
-        said=_IN_LISTS,
-        unit="bytes",
-    ),
     *(
         Experiment(
             paper="tran-2021",
@@ -169,11 +163,9 @@ _TRAN = (
             ours="headrace",
             against="pickle, a row",
             said=_IN_LISTS,
+            unit=unit,
         )
-        for name, workload, about in (
-            ("python-write", "codec-encode", "Rows of PART to bytes, in Python"),
-            ("python-read", "codec-decode", "Rows of PART from bytes, in Python"),
-        )
+        for name, unit, workload, about in _OF_PYTHON
     ),
     *(
         Experiment(

@@ -58,7 +58,7 @@ def _shown(chosen: Chosen, rows: list[Row], speed_ups: list[SpeedUp], folder: Pa
     experiment = chosen.experiment
     own = [found for found in rows if found.experiment == experiment]
     faster = [found for found in speed_ups if found.experiment == experiment]
-    path = folder / f"{experiment.key.replace('/', '-').replace(' ', '-')}.png"
+    path = folder / f"{experiment.slug}.png"
     chart.draw(own, faster, path)
     return _Shown(chosen, own, faster, base64.b64encode(path.read_bytes()).decode())
 

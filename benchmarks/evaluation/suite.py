@@ -20,11 +20,11 @@ SMALLEST = "smallest"
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A workload at one size. Experiments may share it."""
+    """A workload at one size. Experiments may share it, also where they want other numbers of runs."""
 
     workload: str
     scale: float
-    runs: int
+    runs: int = dataclasses.field(compare=False)
 
     @property
     def name(self) -> str:
@@ -48,11 +48,10 @@ class Suite:
     @property
     def steps(self) -> tuple[Step, ...]:
         """In their order, each once: with the most runs that an experiment wants of it."""
-        found: dict[str, Step] = {}
+        found: dict[Step, int] = {}
         for _, step in (pair for chosen in self.chosen for pair in chosen.steps):
-            known = found.get(step.name)
-            found[step.name] = step if known is None or step.runs > known.runs else known
-        return tuple(found.values())
+            found[step] = max(step.runs, found.get(step, 0))
+        return tuple(dataclasses.replace(step, runs=runs) for step, runs in found.items())
 
 
 class BadSuite(Exception):

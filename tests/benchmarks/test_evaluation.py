@@ -95,6 +95,16 @@ def test_an_experiment_names_systems_that_there_are(experiment: row.Experiment) 
     assert not printed or {name for name in experiment.systems.values() if name} <= printed
 
 
+def test_a_step_that_two_experiments_share_is_run_as_often_as_either_wants() -> None:
+    first = suite.load("smoke").chosen[0]
+    (point, step) = first.steps[0]
+    more = dataclasses.replace(first, steps=((point, dataclasses.replace(step, runs=9)),))
+    both = Suite("both", "", (first, more))
+    assert [found.runs for found in both.steps] == [9]
+    rows = row.rows(both, {both.steps[0]: report_of(both.steps[0])})
+    assert all(found.here is not None and found.here.n == 9 for found in rows)
+
+
 def test_the_thesis_is_quoted(laptop: Suite) -> None:
     step = Step("codec-encode", 2.0, 5)
     found = [r for r in row.rows(laptop, {step: report_of(step)}) if r.experiment.name == "python-write"]

@@ -204,3 +204,10 @@ def test_the_share_of_pickle_is_told() -> None:
     shares = [float(found) for line in lines for found in re.findall(r"(?:wall|CPU) (\d\.\d+)", line)]
     assert len(shares) == 4
     assert all(0 < found < 1 for found in shares)
+
+
+@pytest.mark.parametrize("arguments", [["--suite", "nothing"], ["--report"], ["pit", "--suite", "smoke"]])
+def test_a_suite_is_one_that_there_is_and_goes_without_workloads(arguments: list[str]) -> None:
+    done = bench(*arguments)
+    assert done.returncode == 2
+    assert "suites are full, laptop, smoke" in done.stdout
