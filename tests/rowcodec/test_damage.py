@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -92,12 +92,28 @@ def test_dictionary_of_what_none_can_hold(told: str) -> None:
     field = pa.field("told", DICTIONARY.type, metadata={"headrace.py": told})
     schema = pa.schema([pa.field("n", pa.int64()), field], metadata={"headrace.rows": "1"})
     batch = pa.record_batch([pa.array([1, 2]), DICTIONARY], schema=schema)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_batch(batch)
-    for read_it, given in ((rowcodec.loads, sink.getvalue()), (rowcodec.from_batch, batch)):
+    for read_it in both_ways(batch):
         with pytest.raises((BadData, Unsupported), match=r"dictionary|is not binary"):
-            read_it(given)
+            read_it()
+
+
+def both_ways(batch: pa.RecordBatch) -> list[Callable[[], list[Any]]]:
+    """As bytes, and where it is."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return [lambda: rowcodec.loads(sink.getvalue()), lambda: rowcodec.from_batch(batch)]
+
+
+def test_columns_of_one_name_that_a_dict_would_lose() -> None:
+    pair = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    for batch in (
+        pa.record_batch([pa.array([1]), pa.array([2])], ["a", "a"]),
+        pa.record_batch([pair], ["pair"]),
+    ):
+        for read_it in both_ways(batch):
+            with pytest.raises(Unsupported, match='two columns are named "a"'):
+                read_it()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,7 @@ _BEGIN = len(_HEAD) + 4
 _TAIL = b"\x85R."
 _LARGEST = (1 << 31) - 1 - _BEGIN - len(_TAIL)
 # Fewer rows take longer than to pickle them, for their schema goes with them.
-_FEW = 8
+_FEW = 10
 _LONGEST_PAUSE = 63
 _LOOKS = 8
 _PICKLE = CPickleSerializer()

@@ -1,5 +1,7 @@
 //! What is made of the columns of a schema.
 
+use std::collections::HashSet;
+
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -164,6 +166,10 @@ impl Planner<'_, '_> {
             Some(word) => Kind::of(word).ok_or_else(|| self.unsupported("rows are of an unknown kind"))?,
         };
         let texts: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        if let (Kind::Dict, Some(name)) = (kind, repeated(&texts)) {
+            let what = format!("two columns are named {name:?}, and rows that are dicts have a name once");
+            return Err(self.unsupported(&what));
+        }
         let class = match kind {
             Kind::Named | Kind::Data | Kind::Row => {
                 let path = class.unwrap_or_default();
@@ -300,4 +306,9 @@ impl Planner<'_, '_> {
             Err(_) => Err(self.unsupported(&format!("no zone {zone:?} is known here"))),
         }
     }
+}
+
+fn repeated<'a>(names: &[&'a str]) -> Option<&'a str> {
+    let mut seen = HashSet::with_capacity(names.len());
+    names.iter().find(|name| !seen.insert(**name)).copied()
 }
