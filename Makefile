@@ -23,6 +23,7 @@ SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
 HADOOP := .hadoop
 HOPS := .hops
 S3 := .s3
+KAFKA := .kafka
 AZURITE := .azurite
 JDBC := .jdbc
 DEBIAN := .debian
@@ -31,12 +32,12 @@ WHEELS := dist/wheels
 # versions but those it is told of.
 CPYTHONS := 3.11 3.12 3.13
 SHOW_CPYTHONS := PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :)
-SERVERS := $(HADOOP) $(HOPS) $(S3) $(AZURITE) $(JDBC) $(DEBIAN)
+SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(DEBIAN)
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FACES := $(PLUGIN)/target/faces.jar
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter spark% pyspark% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter hudi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter spark% pyspark% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter legacy%,$(or $(WORKLOAD),legacy)),$(SPARK)/kafka/.ready $(KAFKA)/.ready) $(if $(filter hudi% legacy% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel% legacy%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -114,6 +115,14 @@ $(SPARK)/hudi/.ready: testdata/hudi/pom.xml $(SPARK)/3.5/.ready
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/hudi
 	@touch $@
 
+# Only the workloads of what Headrace replaces read Kafka by Spark.
+$(SPARK)/kafka/.ready: benchmarks/spark_kafka/pom.xml $(SPARK)/3.5/.ready
+	@echo "installing Spark's reader of Kafka in $(SPARK)/kafka"
+	@rm -rf $(SPARK)/kafka
+	@$(MVN) --file $< \
+		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/kafka
+	@touch $@
+
 # Hadoop's daemons look for the folders of their web pages, which its jars have not, on the classpath.
 $(HADOOP)/.ready: tests/servers/hadoop/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Hadoop needs Java 17 and Maven" >&2; exit 1; }
@@ -138,6 +147,13 @@ $(HOPS)/.ready: tests/servers/hops/requirements.txt $(VENV)/.uv-$(UV_VERSION)
 	@rm -rf $(HOPS)
 	@$(BIN)/python -m venv --without-pip $(HOPS)
 	@$(UV) pip install --quiet --only-binary :all: --python $(HOPS)/bin/python --require-hashes --requirement $<
+	@touch $@
+
+$(KAFKA)/.ready: tests/servers/kafka/pom.xml
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Kafka needs Java 17 and Maven" >&2; exit 1; }
+	@echo "installing Kafka in $(KAFKA)"
+	@rm -rf $(KAFKA)
+	@$(MVN) --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(KAFKA)/jars
 	@touch $@
 
 $(S3)/.ready: tests/servers/s3/go.mod tests/servers/s3/go.sum
@@ -213,7 +229,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
+test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -m slow --dist loadscope
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation import suite as suites
-from benchmarks.evaluation.session import done, go_on
+from benchmarks.evaluation.session import done, go_on, list_steps
 from benchmarks.machine import MachineBusy
 from benchmarks.measure import WrongResult
 from benchmarks.process import CaseFailed
@@ -29,8 +29,11 @@ def main(
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Rounds; each workload has its own number.", min=1)] = None,
     size: Annotated[
-        str, typer.Option(help=f"One of {', '.join(SIZES)}; or a number in the workload's unit.")
-    ] = FULL,
+        str | None,
+        typer.Option(
+            help=f"One of {', '.join(SIZES)}; or a number in the workload's unit. By default {FULL}."
+        ),
+    ] = None,
     suite: Annotated[
         str | None,
         typer.Option(
@@ -50,13 +53,19 @@ def main(
     """
     console = Console()
     if suite is not None or report:
-        if suite not in suites.NAMES or names:
-            console.print(f"suites are {', '.join(suites.NAMES)}; workloads are measured without one")
+        if suite not in suites.NAMES or names or runs or size:
+            console.print(
+                f"suites are {', '.join(suites.NAMES)}: their files say which workloads, sizes and rounds they have"
+            )
             raise typer.Exit(_USAGE)
+        if list_:
+            list_steps(suites.load(suite), out / suite, console)
+            return
         raise typer.Exit(_evaluate(suite, out, report, force, console))
     if list_:
         list_workloads(list(WORKLOADS.values()), console)
         return
+    size = size or FULL
     if not _is_size(size) or not set(names or ()) <= WORKLOADS.keys():
         console.print(f"workloads are {', '.join(WORKLOADS)}; sizes are {', '.join(SIZES)}, or a number")
         raise typer.Exit(_USAGE)

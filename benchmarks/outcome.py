@@ -75,6 +75,27 @@ def times(case: str, against: str, measure: Measure, samples: Sequence[Sample]) 
     return median([1 / ratio for ratio in _values(goal, samples)])
 
 
+def one_after_another(name: str, cases: Sequence[str], samples: Sequence[Sample]) -> list[Sample]:
+    """Samples of a system that is several cases: the first that was timed of each, the second, and so on."""
+    parts = [_timed([s for s in samples if s.case == case]) for case in cases]
+    return [_sum(name, part) for part in zip(*parts, strict=False)]
+
+
+def _sum(name: str, parts: Sequence[Sample]) -> Sample:
+    """In the first one's round. Memory is not told."""
+    return dataclasses.replace(
+        parts[0],
+        case=name,
+        first=False,
+        wall=sum(part.wall for part in parts),
+        cpu=sum(part.cpu for part in parts),
+        server_cpu=sum(part.server_cpu for part in parts),
+        written=sum(part.written for part in parts),
+        client_peak=None,
+        service_peak=None,
+    )
+
+
 def _case_outcome(
     workload: Workload, case: Case, own: Sequence[Sample], samples: Sequence[Sample]
 ) -> CaseOutcome:

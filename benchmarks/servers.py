@@ -1,4 +1,4 @@
-"""Storages of other machines, run on this one: HDFS, HopsFS as an mTLS front before it, S3."""
+"""What stands on other machines, run on this one: HDFS, HopsFS as an mTLS front before it, S3, Kafka."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers th
 
 from servers.daemon import Daemon, accepts, free_ports
 from servers.hdfs import Hdfs
+from servers.kafka import Kafka
 from servers.pki import Pki
 from servers.s3 import S3
 
@@ -154,3 +155,19 @@ def running_lakes(*, s3: bool = False) -> Iterator[Lakes]:
                 servers=(objects.daemon.pid,),
             ),
         )
+
+
+@contextlib.contextmanager
+def running_kafka() -> Iterator[Kafka]:
+    """A broker without topics.
+
+    Raises CaseFailed where it is not installed or does not start.
+    """
+    data.DATA.mkdir(exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-", dir=data.DATA))
+        try:
+            kafka = stack.enter_context(Kafka(Path(folder)))
+        except RuntimeError as error:
+            raise CaseFailed(str(error)) from None
+        yield kafka

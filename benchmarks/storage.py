@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import headrace as hr
 from benchmarks import data
 from benchmarks.checksum import Checksum, checksum
-from benchmarks.runner import Run, Runner, Stage, Staged
+from benchmarks.runner import Answer, Run, Runner, Stage, Staged
 from benchmarks.servers import Lake, running_lakes
 from benchmarks.workload import Case, Goal, Workload
 
@@ -91,11 +91,15 @@ class Read:
     def _take(self, found: hr.Result) -> Any:
         return found.to_arrow()
 
+    def _answer(self, taken: Any) -> Answer:
+        answer: Answer = taken
+        return answer
+
     @contextlib.contextmanager
     def _stage(self, _: int) -> Iterator[Stage]:
         with self.lake.connected() as store:
             group = store.get_feature_group(_GROUP)
-            yield Stage(lambda: self._take(group.read()), lambda answer: answer)
+            yield Stage(lambda: self._take(group.read()), self._answer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +150,8 @@ def _reader(path: Path) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
 
 
-def _fill(lake: Lake, path: Path, keys: Sequence[str]) -> None:
+def fill(lake: Lake, path: Path, keys: Sequence[str]) -> None:
+    """Have the rows of a file in a group that `Read` finds."""
     with lake.connected() as store:
         store.create_feature_group(_GROUP, primary_key=list(keys)).insert(_reader(path), mode="append")
 
@@ -158,7 +163,7 @@ def _cases(table: str, fresh: bool, scale: float) -> Iterator[list[Case]]:
         assert lakes.s3 is not None
         places = {"local": lakes.local, "hdfs": lakes.hdfs, "hopsfs": lakes.hopsfs, "s3": lakes.s3}
         for lake in places.values():
-            _fill(lake, path, keys)
+            fill(lake, path, keys)
         writes = [
             pair("write", name, Write(lake, path, keys), lake, against="local", fresh=fresh)
             for name, lake in places.items()
@@ -176,7 +181,7 @@ def _large_cases(scale: float) -> Iterator[list[Case]]:
     with running_lakes() as lakes:
         places = {"local": lakes.local, "hdfs": lakes.hdfs}
         for lake in places.values():
-            _fill(lake, path, keys)
+            fill(lake, path, keys)
         streamed: dict[str, Any] = {"against": "local", "fresh": True}
         yield [
             Case("source", Source(path), answer="written", role="reference"),

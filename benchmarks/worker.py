@@ -44,17 +44,21 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     start: Start = pickle.load(requests)
     servers = [psutil.Process(pid) for pid in start.servers]
     others = psutil.Process().children(recursive=True)
+
+    def services() -> list[psutil.Process]:
+        return [child for child in psutil.Process().children(recursive=True) if child not in others]
+
     with start.runner.opened() as run:
-        services = [child for child in psutil.Process().children(recursive=True) if child not in others]
-        _send(answers, Ready(tuple(process.pid for process in services)))
+        _send(answers, Ready(tuple(process.pid for process in services())))
         while (request := pickle.load(requests)) is not None:
             with _stage(run, request.number) as stage:
                 gc.collect()
-                before, (cpu, written) = cpu_seconds(servers), _used(services)
+                before, (cpu, written) = cpu_seconds(servers), _used(services())
                 begun = time.perf_counter()
                 done = stage.job()
                 wall = time.perf_counter() - begun
-                (cpu_after, written_after), after = _used(services), cpu_seconds(servers)
+                # Those, too, that the job has started.
+                (cpu_after, written_after), after = _used(services()), cpu_seconds(servers)
                 _send(answers, Timing(wall, cpu_after - cpu, after - before, written_after - written))
                 answer = stage.answer(done)
                 size = stage.size(done) if stage.size else None

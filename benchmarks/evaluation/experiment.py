@@ -42,6 +42,7 @@ class Experiment:
         systems: cases of the workload, each with the paper's system for which it stands; None where the paper has none.
         ours: the case that the paper's own system became.
         against: the case that it is to replace.
+        sums: systems that are several cases, one after the other.
         unit: of what is compared.
         said: what is to be known of the comparison, in a sentence.
     """
@@ -54,6 +55,7 @@ class Experiment:
     ours: str
     against: str
     said: str
+    sums: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     unit: Unit = "s"
 
     @property

@@ -11,9 +11,9 @@ from benchmarks.evaluation.experiment import Experiment, Point
 from benchmarks.evaluation.paper import PAPERS, Figure
 from benchmarks.evaluation.suite import Step, Suite
 from benchmarks.median import Median, median
-from benchmarks.outcome import times
+from benchmarks.outcome import one_after_another, times
 from benchmarks.report import Report
-from benchmarks.sample import Measure
+from benchmarks.sample import Measure, Sample
 
 _HEAD = (
     *("paper", "experiment", "size", "system", "unit", "median", "low", "high", "runs", "noisy"),
@@ -85,7 +85,15 @@ def _times(experiment: Experiment, report: Report | None) -> Median | None:
     if report is None:
         return None
     measure: Measure = "size" if experiment.unit == "bytes" else "wall"
-    return times(experiment.ours, experiment.against, measure, report.samples)
+    return times(experiment.ours, experiment.against, measure, _samples(experiment, report))
+
+
+def _samples(experiment: Experiment, report: Report) -> list[Sample]:
+    sums = experiment.sums.items()
+    return [
+        *report.samples,
+        *(sample for name, cases in sums for sample in one_after_another(name, cases, report.samples)),
+    ]
 
 
 def write(found: Iterable[Row], path: Path) -> None:
@@ -114,7 +122,7 @@ def write(found: Iterable[Row], path: Path) -> None:
 def _here(experiment: Experiment, case: str, point: Point, report: Report | None) -> Median | None:
     if report is None:
         return None
-    own = [sample for sample in report.samples if sample.case == case]
+    own = [sample for sample in _samples(experiment, report) if sample.case == case]
     if experiment.unit == "bytes":
         return median([float(sample.size) for sample in own if sample.size is not None])
     timed = [sample for sample in own if not sample.first] or own

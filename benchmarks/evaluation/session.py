@@ -26,6 +26,12 @@ def done(suite: Suite, folder: Path) -> dict[Step, Report]:
     }
 
 
+def list_steps(suite: Suite, folder: Path, console: Console) -> None:
+    for step in suite.steps:
+        told = "done" if path_of(step, folder).exists() else "to do"
+        console.print(f"{step.name}: {step.runs} rounds, {told}", highlight=False)
+
+
 def go_on(suite: Suite, folder: Path, force: bool, console: Console) -> dict[Step, str]:
     """Run what is left of a suite.
 

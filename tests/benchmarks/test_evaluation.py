@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,7 +91,10 @@ def test_smoke_has_every_experiment() -> None:
 def test_an_experiment_names_systems_that_there_are(experiment: row.Experiment) -> None:
     (paper,) = (paper for paper in PAPERS if paper.key == experiment.paper)
     for point in experiment.points:
-        assert set(experiment.systems) <= set(WORKLOADS[point.workload].systems)
+        assert set(experiment.systems) - set(experiment.sums) <= set(WORKLOADS[point.workload].systems)
+        assert {case for cases in experiment.sums.values() for case in cases} <= set(
+            WORKLOADS[point.workload].systems
+        )
     assert {experiment.ours, experiment.against} <= set(experiment.systems)
     printed = {figure.system for figure in paper.figures if figure.experiment == experiment.name}
     assert not printed or {name for name in experiment.systems.values() if name} <= printed
@@ -180,6 +185,43 @@ def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(session.done(smoke, tmp_path)) == list(smoke.steps)
 
 
+def test_a_pipeline_takes_the_sum_of_its_parts_round_by_round(laptop: Suite) -> None:
+    """What starts Spark anew each time has no round before the others, which only warms up; what does not, has."""
+    step = next(step for step in laptop.steps if step.workload == "legacy-10k")
+    report = report_of(step, {"upload": 2.0, "materialise, cold": 30.0, "write, hopsfs": 0.5})
+    cold = [
+        dataclasses.replace(sample, first=True)
+        for sample in report.samples
+        if sample.case == "materialise, cold" and sample.number < step.runs
+    ]
+    others = [sample for sample in report.samples if sample.case != "materialise, cold"]
+    kept = {step: dataclasses.replace(report, samples=[*others, *cold])}
+    found = [r for r in row.rows(laptop, kept) if r.size == "10K" and r.system == "legacy"]
+    assert [(r.here.value, r.here.n) for r in found if r.here] == [(32.0, step.runs)]
+    (times,) = (
+        s for s in row.speed_ups(laptop, kept) if s.experiment.key == "manfredi-2024/write" and s.here
+    )
+    assert times.here is not None
+    assert times.here.value == 64.0
+
+
+def test_a_suite_is_listed_and_takes_no_sizes(tmp_path: Path) -> None:
+    def told(*options: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks", "--suite", "smoke", "--out", str(tmp_path), *options],
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout
+
+    steps = suite.load("smoke").steps
+    assert told("--list") == (0, "".join(f"{step.name}: 1 rounds, to do\n" for step in steps))
+    for options in (["--runs", "3"], ["--size", "small"], ["tpch-scan"]):
+        code, said = told(*options)
+        assert (code, "their files say" in said) == (2, True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_page_stands_alone_and_says_what_is_missing(tmp_path: Path, laptop: Suite) -> None:
     from benchmarks.evaluation import page  # needs what only the benchmarks do
 
@@ -190,7 +232,7 @@ def test_the_page_stands_alone_and_says_what_is_missing(tmp_path: Path, laptop: 
         assert paper.title in text
     assert 'src="data:image/png;base64,' in text
     assert "http" not in text.replace("http-equiv", "")
-    assert "Not measured yet: tunnel-10k-1" in text
+    assert "Not measured yet: legacy-10k-1" in text
     assert "0.191 s" in text  # the thesis, at scale factor 2
     assert "figure not in text" in text
     with (tmp_path / "rows.csv").open(newline="") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -46,6 +47,9 @@ SERVED = {
     *WORKLOADS["spark-faces"].systems,
     *WORKLOADS["spark-pit"].systems,
     *WORKLOADS["pyspark-udf"].systems,
+    "materialise",
+    "materialise, batched",
+    "read, Spark",
     # And a JVM alone.
     *WORKLOADS["codec-jvm-read"].systems,
 }
@@ -55,6 +59,7 @@ SHARES = [
     ["dataset", "upsert", "statistics", "commits"],
     ["storage-10k", "storage-6m", "storage-large"],
     ["tunnel-10k", "tunnel-6m"],
+    ["legacy-6m"],
     ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
@@ -76,6 +81,10 @@ SHARES = [
 INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
 ALIKE = {
+    "legacy-10k": "legacy-6m",
+    "legacy-100k": "legacy-6m",
+    "legacy-1m": "legacy-6m",
+    "legacy-60m": "legacy-6m",
     "storage-100k": "storage-10k",
     "storage-1m": "storage-10k",
     "tunnel-100k": "tunnel-10k",
@@ -113,7 +122,10 @@ _SECONDS = 800
 
 def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    wide = os.environ | {"COLUMNS": "200"}  # a narrow terminal breaks the longest names in two
+    return subprocess.run(
+        command, cwd=ROOT, env=wide, capture_output=True, text=True, check=False, timeout=_SECONDS
+    )
 
 
 def read_report(path: Path) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import dataclasses
 import io
 import os
 import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -61,6 +63,27 @@ class Busy:
         yield run
 
 
+@dataclasses.dataclass(frozen=True)
+class ByAnother:
+    """Starts a process, which keeps a processor busy, and stays."""
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Run]:
+        busy = f"import time\nwhile time.process_time() < {PAUSE}: pass\nprint(flush=True)\ninput()"
+        with contextlib.ExitStack() as stack:
+
+            def run(_: int) -> pa.Table:
+                started = subprocess.Popen(
+                    [sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
+                stack.callback(started.communicate, b"\n")
+                assert started.stdout is not None
+                started.stdout.readline()
+                return ROWS
+
+            yield run
+
+
 def serve(runner: Runner, *numbers: int, servers: tuple[int, ...] = ()) -> list[object]:
     asked = [Start(runner, servers), *(Request(number, check=False) for number in numbers), None]
     answers = io.BytesIO()
@@ -94,3 +117,9 @@ def test_processor_time_of_servers_is_told_apart() -> None:
     _, timing, _ = serve(Busy(), 1, servers=(os.getpid(),))  # which is its own server here
     assert isinstance(timing, Timing)
     assert timing.server_cpu >= PAUSE / 2
+
+
+def test_processor_time_of_what_the_job_starts_is_its_own() -> None:
+    _, timing, _ = serve(ByAnother(), 1)
+    assert isinstance(timing, Timing)
+    assert timing.cpu >= PAUSE / 2
