@@ -116,6 +116,16 @@ def test_columns_of_one_name_that_a_dict_would_lose() -> None:
                 read_it()
 
 
+def test_key_of_a_dict_that_has_no_hash() -> None:
+    field = pa.field("d", pa.binary(), metadata={"headrace.py": "variant"})
+    schema = pa.schema([field], metadata={"headrace.rows": "1"})
+    for key in (b"[\x00", b"{\x00", b"(\x01a\x00"):
+        values = pa.array([b"{\x01" + key + b"N"], pa.binary())
+        for read_it in both_ways(pa.record_batch([values], schema=schema)):
+            with pytest.raises(BadData, match="key of a dict has no hash"):
+                read_it()
+
+
 @dataclasses.dataclass(frozen=True)
 class Meddler:
     """Runs code when it becomes a key."""

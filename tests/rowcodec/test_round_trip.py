@@ -9,6 +9,7 @@ import io
 import pickle
 import subprocess
 import sys
+import types
 import uuid
 import zoneinfo
 from collections.abc import Callable
@@ -229,6 +230,48 @@ copyreg.pickle(Registered, lambda found: (list, ((found.x,),)))  # type: ignore[
 def test_class_that_is_registered_to_pickle_in_its_way() -> None:
     check([Registered(n) for n in range(3)])
     check([(Registered(1), 2)])
+
+
+def module_of(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A new one, whose classes are made anew each time."""
+    module = types.ModuleType("remade")
+    source = """
+import dataclasses, typing
+@dataclasses.dataclass
+class Data:
+    a: int
+class Named(typing.NamedTuple):
+    a: int
+"""
+    monkeypatch.setitem(sys.modules, "remade", module)
+    exec(source, module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["Data", "Named"])
+def test_class_that_is_another_one_now(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by pickle, which looks whether a class is the one of its name whenever it writes."""
+    old = getattr(module_of(monkeypatch), kind)
+    for rows in ([old(n) for n in range(200)], [(old(1), [old(2)], {3: old(3)})]):
+        found = module_of(monkeypatch)
+        setattr(found, kind, old)
+        check(rows)
+        delattr(found, kind)
+        for _ in range(2):
+            with pytest.raises(Unsupported, match="row 0 holds a value of the class"):
+                rowcodec.dumps(rows)
+        module_of(monkeypatch)
+        with pytest.raises(Unsupported, match="row 0 holds a value of the class"):
+            rowcodec.dumps(rows)
+
+
+@pytest.mark.parametrize("kind", ["Data", "Named"])
+def test_class_that_tells_later_how_it_is_pickled(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cls = getattr(module_of(monkeypatch), kind)
+    rows = [cls(n) for n in range(3)]
+    check(rows)
+    monkeypatch.setitem(copyreg.dispatch_table, cls, lambda found: (cls, (found.a + 1,)))
+    assert rowcodec.loads(rowcodec.dumps(rows), allow_pickle=True) == [cls(n + 1) for n in range(3)]
 
 
 def test_zone_of_a_file_is_refused() -> None:

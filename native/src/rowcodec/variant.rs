@@ -75,7 +75,8 @@ pub trait Build {
     fn numpy(&mut self, code: &str, bytes: &[u8], at: usize) -> Result<Self::Value, Self::Error>;
     fn list(&mut self, values: Vec<Self::Value>) -> Result<Self::Value, Self::Error>;
     fn tuple(&mut self, values: Vec<Self::Value>) -> Result<Self::Value, Self::Error>;
-    fn dict(&mut self, pairs: Vec<(Self::Value, Self::Value)>) -> Result<Self::Value, Self::Error>;
+    fn dict(&mut self, pairs: Vec<(Self::Value, Self::Value)>, at: usize)
+    -> Result<Self::Value, Self::Error>;
     fn record(
         &mut self,
         kind: &str,
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
                 for _ in 0..count {
                     pairs.push((self.value(build, depth - 1)?, self.value(build, depth - 1)?));
                 }
-                build.dict(pairs)
+                build.dict(pairs, at)
             }
             tag::RECORD => {
                 let (kind, class, count) = (self.str()?, self.str()?, self.count()?);
@@ -288,7 +289,7 @@ impl Build for Checked {
     fn tuple(&mut self, _: Vec<()>) -> Result<(), Damage> {
         Ok(())
     }
-    fn dict(&mut self, _: Vec<((), ())>) -> Result<(), Damage> {
+    fn dict(&mut self, _: Vec<((), ())>, _: usize) -> Result<(), Damage> {
         Ok(())
     }
     fn record(&mut self, _: &str, _: &str, _: Vec<(&str, ())>, _: usize) -> Result<(), Damage> {

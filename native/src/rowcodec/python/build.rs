@@ -1,5 +1,6 @@
 //! Values that tell their own type, made.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -195,10 +196,16 @@ impl Build for Builder<'_, '_> {
         Ok(PyTuple::new(self.py, values)?.into_any().unbind())
     }
 
-    fn dict(&mut self, pairs: Vec<(Py<PyAny>, Py<PyAny>)>) -> Made {
+    fn dict(&mut self, pairs: Vec<(Py<PyAny>, Py<PyAny>)>, at: usize) -> Made {
         let dict = PyDict::new(self.py);
         for (key, value) in pairs {
-            dict.set_item(key, value)?;
+            if let Err(error) = dict.set_item(key, value) {
+                return Err(if error.is_instance_of::<PyTypeError>(self.py) {
+                    Damage::new(at, "a key of a dict has no hash").into()
+                } else {
+                    error.into()
+                });
+            }
         }
         Ok(dict.into_any().unbind())
     }

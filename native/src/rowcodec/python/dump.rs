@@ -10,7 +10,7 @@ use super::known::{Raised, known};
 use super::layout::{Access, Api, Direct};
 use super::only::Only;
 use super::push::{Context, MOST_CONTAINERS};
-use super::shape::{Looker, Shape, is_row_of, joined};
+use super::shape::{Looker, Shape, is_row_of, joined, stands};
 use super::shared::{has_changeable_twice, is_shared};
 use super::source::Source;
 use super::{Options, error, state};
@@ -99,10 +99,14 @@ unsafe fn write_all<A: Access>(
     }
     // Of few rows a dictionary has no chance to pay.
     let coding = options.coding && len >= coded::FEWEST;
-    let alike = last.as_ref().is_some_and(|last| {
+    let mut alike = last.as_ref().is_some_and(|last| {
         places(0, len, false)
             .all(|n| unsafe { is_row_of::<A>(&last.shape, source.item::<A>(n), context.known) })
     });
+    if let Some(last) = last.as_ref().filter(|_| alike) {
+        alike = stands(context.py, &last.shape, context.classes)
+            .map_err(|error| Raised::set(context.py, error))?;
+    }
     let mut encoder = match last
         .filter(|_| alike && len > 0)
         .and_then(|last| last.reset(coding))

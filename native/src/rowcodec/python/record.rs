@@ -129,43 +129,66 @@ pub struct Described {
 
 const MOST_CLASSES: usize = 1024;
 
-/// Classes that were looked at before, records or not.
+/// Classes that were looked at before, held so that no other takes their place.
 #[derive(Default)]
-pub struct Classes(HashMap<usize, (Arc<Py<PyAny>>, Option<Described>)>);
+pub struct Classes {
+    records: HashMap<usize, Described>,
+    others: HashMap<usize, Py<PyAny>>,
+}
 
 impl Classes {
+    /// A class that was a record need not be one any more: its module may be another now, or tell how it is pickled. One that
+    /// was none may be taken for none: whoever pickles its instances looks again.
+    pub fn forget_records(&mut self) {
+        self.records.clear();
+    }
+
     pub fn describe(&mut self, py: Python<'_>, o: *mut PyObject) -> PyResult<Option<Described>> {
-        let ty = unsafe { ffi::Py_TYPE(o) };
-        if let Some((_, found)) = self.0.get(&(ty as usize)) {
-            return Ok(found.clone());
+        self.describe_class(py, unsafe { ffi::Py_TYPE(o) })
+    }
+
+    /// Whether it is what it was taken for.
+    pub fn is_still(&mut self, py: Python<'_>, class: &Class, names: Option<&Names>) -> PyResult<bool> {
+        let found = self.describe_class(py, class.object.as_ptr().cast())?;
+        // A Row's names are its own.
+        Ok(found.is_some_and(|found| found.names.is_none() || found.names.as_ref() == names))
+    }
+
+    fn describe_class(&mut self, py: Python<'_>, ty: *mut PyTypeObject) -> PyResult<Option<Described>> {
+        let key = ty as usize;
+        if let Some(found) = self.records.get(&key) {
+            return Ok(Some(found.clone()));
+        }
+        if self.others.contains_key(&key) {
+            return Ok(None);
         }
         let object: Py<PyAny> = unsafe { Bound::from_borrowed_ptr(py, ty.cast()) }.unbind();
-        let object = Arc::new(object);
         let found = code(py)?.getattr("describe")?.call1((object.bind(py),))?;
-        let found = if found.is_none() {
-            None
-        } else {
-            let (kind, names, path): (String, Option<Vec<Bound<'_, PyAny>>>, String) = found.extract()?;
-            let names = names.map(|names| {
-                names
-                    .iter()
-                    .filter_map(|name| Name::of(py, name.as_ptr()))
-                    .collect()
-            });
-            Kind::of(&kind).map(|kind| Described {
-                kind,
-                class: Class {
-                    object: object.clone(),
-                    path: path.into(),
-                },
-                names: names.map(Names),
-            })
-        };
-        if self.0.len() >= MOST_CLASSES {
-            self.0.clear();
+        if self.records.len() + self.others.len() >= MOST_CLASSES {
+            self.records.clear();
+            self.others.clear();
         }
-        self.0.insert(ty as usize, (object, found.clone()));
-        Ok(found)
+        if found.is_none() {
+            self.others.insert(key, object);
+            return Ok(None);
+        }
+        let (kind, names, path): (String, Option<Vec<Bound<'_, PyAny>>>, String) = found.extract()?;
+        let names = names.map(|names| {
+            names
+                .iter()
+                .filter_map(|name| Name::of(py, name.as_ptr()))
+                .collect()
+        });
+        let described = Described {
+            kind: Kind::of(&kind).expect("classes.py names kinds as metadata do"),
+            class: Class {
+                object: Arc::new(object),
+                path: path.into(),
+            },
+            names: names.map(Names),
+        };
+        self.records.insert(key, described.clone());
+        Ok(Some(described))
     }
 }
 

@@ -64,6 +64,28 @@ impl Shape {
     }
 }
 
+/// Whether all of its classes are what they were taken for.
+pub fn stands(py: Python<'_>, shape: &Shape, classes: &mut Classes) -> PyResult<bool> {
+    match shape {
+        Shape::List(_, items) => stands(py, items, classes),
+        Shape::Map(pair) => Ok(stands(py, &pair.0, classes)? && stands(py, &pair.1, classes)?),
+        Shape::Record(record) => {
+            if let Some(class) = &record.class
+                && !classes.is_still(py, class, record.names.as_ref())?
+            {
+                return Ok(false);
+            }
+            for field in &record.fields {
+                if !stands(py, field, classes)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        _ => Ok(true),
+    }
+}
+
 pub struct Looker<'a, 'py> {
     pub py: Python<'py>,
     pub known: &'a Known,

@@ -54,7 +54,10 @@ impl State {
     /// The classes, and the encoder that was used last: both are nobody else's until they are put back.
     pub fn begin(&self) -> (Classes, Option<Encoder>) {
         let mut kept = self.kept();
-        (std::mem::take(&mut kept.classes), kept.encoder.take())
+        let (mut classes, encoder) = (std::mem::take(&mut kept.classes), kept.encoder.take());
+        drop(kept);
+        classes.forget_records();
+        (classes, encoder)
     }
 
     pub fn end(&self, classes: Classes, encoder: Option<Encoder>, add: impl FnOnce(&mut Counts)) {
