@@ -73,6 +73,9 @@ class RowError(Exception):
 
     kind: Literal["argument", "class", "refused", "damaged", "unsupported", "limit"]
     offset: int | None
+    row: int | None
+    """Counted from 0, where it could not be read."""
+    column: str | None
 
 def dump_rows(
     rows: Iterable[Any],

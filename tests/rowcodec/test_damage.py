@@ -168,8 +168,35 @@ def test_no_rows_of_a_batch_of_many(codec: str) -> None:
 
 def test_time_that_is_beyond_in_its_zone() -> None:
     times = pa.array([253_402_300_799_000_000], pa.timestamp("us", "Asia/Tokyo"))
-    with pytest.raises(BadData, match="beyond those of Python"):
+    with pytest.raises(Unsupported, match="row 0, column 'at': a time is beyond those of Python"):
         rowcodec.from_batch(pa.record_batch([times], ["at"]))
+
+
+def test_nanoseconds_tell_row_and_column() -> None:
+    times = pa.array([1_000, 1_001], pa.timestamp("ns"))
+    for read_it in both_ways(pa.record_batch([pa.array([1, 2]), times], ["n", "at"])):
+        with pytest.raises(
+            Unsupported, match="row 1, column 'at': .*cast the column to microseconds"
+        ) as found:
+            read_it()
+        assert found.value.details["row"] == 1
+        assert found.value.details["column"] == "at"
+
+
+def test_row_of_a_later_batch_that_is_pickled() -> None:
+    rows: list[Any] = [(n, n) for n in range(40_000)]
+    rows[30_000] = (1, {2})
+    with pytest.raises(Unsupported, match="row 30000: a value is pickled") as found:
+        rowcodec.loads(rowcodec.dumps(rows))
+    assert "can run any code" in str(found.value.hint)
+
+
+def test_file_of_arrow() -> None:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, pa.schema([("n", pa.int64())])):
+        pass
+    with pytest.raises(Unsupported, match="a file of Arrow's, not a stream"):
+        rowcodec.loads(sink.getvalue())
 
 
 def test_error_tells_where() -> None:

@@ -39,7 +39,7 @@ def from_batch(batch: pa.RecordBatch, *, allow_pickle: bool = False) -> list[Any
 
     if not isinstance(batch, pa.RecordBatch):
         raise InvalidArgument(
-            f"a {type(batch).__name__} is no record batch of pyarrow",
+            f"{type(batch).__name__} is no record batch of pyarrow",
             hint="take one at a time: table.to_batches()",
         )
     try:

@@ -22,7 +22,8 @@ try:
     import headrace_native
 except ImportError as error:
     raise MissingDependency(
-        "the row codec needs the package headrace-native", hint="pip install headrace-native"
+        "the row codec needs the package headrace-native",
+        hint="make native builds it in a clone of Headrace: pip install native/target/wheels/*.whl",
     ) from error
 
 __all__ = ["Compression", "Tier", "errors", "headrace_native", "raised"]
@@ -31,7 +32,8 @@ Compression = Literal["lz4", "zstd"]
 Tier = Literal["program", "machine"]
 
 _CLASS = "import its module first; a class of a script's __main__ is there alone: put it into a module"
-_TRUST = "allow_pickle=True carries any object: for bytes from people you trust"
+_WRITE = "allow_pickle=True pickles it, for readers who trust the bytes"
+_READ = "allow_pickle=True unpickles it, which can run any code: for bytes from people you trust"
 
 
 @contextlib.contextmanager
@@ -44,17 +46,22 @@ def errors() -> Iterator[None]:
 
 
 def raised(error: RowError) -> HeadraceError:
-    details = {} if error.offset is None else {"offset": error.offset}
+    told = {"offset": error.offset, "row": error.row, "column": error.column}
+    details = {name: value for name, value in told.items() if value is not None}
+    where = "" if error.row is None else f"row {error.row}"
+    where += "" if error.column is None else f", column {error.column!r}"
+    what = f"{where}: {error}" if where else str(error)
     match error.kind:
         case "argument":
-            return InvalidArgument(str(error))
+            return InvalidArgument(what)
         case "class":
-            return Unsupported(str(error), hint=_CLASS, details=details)
+            return Unsupported(what, hint=_CLASS, details=details)
         case "refused":
-            return Unsupported(str(error), hint=_TRUST, details=details)
+            return Unsupported(what, hint=_READ if details else _WRITE, details=details)
         case "unsupported":
-            return Unsupported(str(error), details=details)
+            return Unsupported(what, details=details)
         case "limit":
-            return LimitExceeded(str(error), hint="split the value")
+            return LimitExceeded(what, hint="split the value")
         case _:
-            return BadData(f"the bytes are damaged: {error}", details=details)
+            place = "" if error.offset is None else f" at byte {error.offset}"
+            return BadData(f"the bytes are damaged: {what}{place}", details=details)

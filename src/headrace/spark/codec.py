@@ -115,7 +115,7 @@ def _check_workers(context: SparkContext) -> None:
 def _context(spark: SparkSession) -> SparkContext:
     context = getattr(spark, "_sc", None)
     if not hasattr(spark, "createDataFrame"):
-        raise InvalidArgument(f"a {type(spark).__name__} is no session of Spark", hint="give a SparkSession")
+        raise InvalidArgument(f"{type(spark).__name__} is no session of Spark", hint="give a SparkSession")
     if not isinstance(context, SparkContext):
         raise Unsupported(
             "a session of Spark Connect has no rows that PySpark pickles: it sends Arrow, and UDFs run at the server",

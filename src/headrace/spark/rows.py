@@ -43,7 +43,7 @@ def jvm_rows(context: SparkContext) -> Any:
     found = context._jvm.org.apache.spark.sql.headrace.PythonRows
     if not isinstance(found, JavaClass):
         raise MissingDependency(
-            "the session of Spark has not the jar of headrace-spark",
+            "the session of Spark lacks the jar of headrace-spark",
             hint="make it with headrace.spark.session(), or name headrace_spark.jar(pyspark.__version__) in spark.jars",
         )
     return found

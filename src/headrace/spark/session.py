@@ -104,7 +104,7 @@ def _jar(version: str) -> Path:
     except ImportError:
         raise MissingDependency(
             "the Arrow data source of Spark needs headrace-spark",
-            hint="in a checkout of Headrace, make spark builds and installs it",
+            hint="make spark builds it in a clone of Headrace: pip install spark-plugin/dist/*.whl",
         ) from None
     found = headrace_spark.jar(version)
     if found is None:

@@ -13,7 +13,7 @@ use super::numpy;
 use super::plan::{Make, Node};
 use super::{time, value};
 use crate::rowcodec::wire::column::offset;
-use crate::rowcodec::wire::{Column, Damage, Data};
+use crate::rowcodec::wire::{Column, Damage, Data, Unit};
 
 /// The values of dictionaries, by their ids.
 pub type Dictionaries = HashMap<i64, Vec<Py<PyAny>>>;
@@ -32,6 +32,21 @@ impl Context<'_, '_> {
     pub fn fail(&mut self, what: &str) -> *mut PyObject {
         self.damage = Some(Damage::new(self.at, what));
         std::ptr::null_mut()
+    }
+
+    /// What Arrow has, and Python has not.
+    fn beyond(&mut self, what: &str) -> *mut PyObject {
+        self.damage = Some(Damage::unsupported(self.at, what));
+        std::ptr::null_mut()
+    }
+
+    fn beyond_micros(&mut self, unit: Unit) -> *mut PyObject {
+        self.beyond(match unit {
+            Unit::Nano => {
+                "a value has nanoseconds, which Python's times have not: cast the column to microseconds"
+            }
+            _ => "a value is beyond Python's times",
+        })
     }
 
     pub fn failure(&mut self) -> PyErr {
@@ -300,27 +315,27 @@ impl<'a> Bound_<'a> {
                 }
                 Make::Date => {
                     let found = time::new_date(i32::from_le_bytes(self.read(n)).into());
-                    found.unwrap_or_else(|| context.fail("a date is beyond those of Python"))
+                    found.unwrap_or_else(|| context.beyond("a date is beyond those of Python"))
                 }
                 Make::DateTime { unit } => {
                     let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
-                        return context.fail("a time is beyond microseconds");
+                        return context.beyond_micros(*unit);
                     };
                     let none = context.known.none.as_ptr();
                     let found = time::new_datetime(micros, false, none);
-                    found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
+                    found.unwrap_or_else(|| context.beyond("a time is beyond those of Python"))
                 }
                 Make::Local { unit } => {
                     let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
-                        return context.fail("a time is beyond microseconds");
+                        return context.beyond_micros(*unit);
                     };
                     let found = time::local(micros)
                         .and_then(|(wall, fold)| time::new_datetime(wall, fold, context.known.none.as_ptr()));
-                    found.unwrap_or_else(|| context.fail("a time is beyond those of Python"))
+                    found.unwrap_or_else(|| context.beyond("a time is beyond those of Python"))
                 }
                 Make::Zoned { unit, zone, minutes } => {
                     let Some(micros) = time::micros(i64::from_le_bytes(self.read(n)), *unit) else {
-                        return context.fail("a time is beyond microseconds");
+                        return context.beyond_micros(*unit);
                     };
                     let shift = i64::from(minutes.unwrap_or(0)) * 60_000_000;
                     let wall = micros.saturating_add(shift);
@@ -328,14 +343,14 @@ impl<'a> Bound_<'a> {
                     let beyond = found.is_none_or(|found| found.is_null() && time::is_beyond());
                     match found {
                         Some(found) if !beyond => found,
-                        _ => context.fail("a time is beyond those of Python"),
+                        _ => context.beyond("a time is beyond those of Python"),
                     }
                 }
                 Make::Delta { unit } => {
                     let micros = time::micros(i64::from_le_bytes(self.read(n)), *unit);
                     match micros.and_then(time::new_delta) {
                         Some(found) => found,
-                        None => context.fail("a duration is beyond microseconds"),
+                        None => context.beyond_micros(*unit),
                     }
                 }
                 Make::Decimal { scale } => {

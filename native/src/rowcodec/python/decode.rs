@@ -191,7 +191,9 @@ impl Rows for Decoder<'_, '_> {
         let mut context = self.context(at);
         match &mut self.made {
             Made::Rows(all) => {
-                let list = rows_of(&parsed.plan, columns, rows, &self.dictionaries, &mut context)?;
+                let before = all.as_ref().map_or(0, |all| all.len());
+                let list = rows_of(&parsed.plan, columns, rows, &self.dictionaries, &mut context)
+                    .map_err(|error| error::behind_rows(self.py, error, before))?;
                 match all {
                     None => *all = Some(list),
                     Some(all) => extend(all, &list)?,
@@ -348,12 +350,41 @@ pub fn rows_of<'py>(
                 _ => new_row(plan, &bound, n, context),
             };
             if row.is_null() {
-                return Err(context.failure());
+                let error = context.failure();
+                let column = match &rest {
+                    Some((column, _)) if !column.is_null(n) => None,
+                    _ => failing(plan, &bound, n, context),
+                };
+                return Err(error::at_row(py, error, n, column));
             }
             ffi::PyList_SET_ITEM(list.as_ptr(), n as isize, row);
         }
         list.cast_into::<PyList>().map_err(PyErr::from)
     }
+}
+
+/// The name of the first column that gives no value, which are made once more; not where that could run code.
+unsafe fn failing<'a>(
+    plan: &'a Plan,
+    bound: &[Bound_<'_>],
+    n: usize,
+    context: &mut Context<'_, '_>,
+) -> Option<&'a Py<PyAny>> {
+    let Top::Record(record) = &plan.top else {
+        return None;
+    };
+    if context.builder.allow_pickle {
+        return None;
+    }
+    record.names.iter().zip(bound).find_map(|(name, column)| {
+        let value = unsafe { column.value(n, context) };
+        if value.is_null() {
+            drop(context.failure());
+            return Some(name);
+        }
+        unsafe { ffi::Py_DECREF(value) };
+        None
+    })
 }
 
 #[inline(always)]

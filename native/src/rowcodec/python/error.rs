@@ -16,10 +16,49 @@ create_exception!(
 fn new(py: Python<'_>, what: String, kind: &str, offset: Option<usize>) -> PyErr {
     let error = RowError::new_err(what);
     let told = error.value(py);
-    match told
+    let set = told
         .setattr("kind", kind)
         .and_then(|()| told.setattr("offset", offset))
-    {
+        .and_then(|()| told.setattr("row", py.None()))
+        .and_then(|()| told.setattr("column", py.None()));
+    match set {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// Say which row could not be read, and which of its columns, where that is known. Args: `error` may be another's.
+pub fn at_row(py: Python<'_>, error: PyErr, row: usize, column: Option<&Py<PyAny>>) -> PyErr {
+    tell(py, error, |told| {
+        told.setattr("row", row)
+            .and_then(|()| told.setattr("column", column))
+    })
+}
+
+/// So many rows were read before those of which an error tells.
+pub fn behind_rows(py: Python<'_>, error: PyErr, before: usize) -> PyErr {
+    tell(py, error, |told| {
+        match told.getattr("row")?.extract::<Option<usize>>()? {
+            Some(row) => told.setattr("row", before + row),
+            None => Ok(()),
+        }
+    })
+}
+
+/// What was read is not bytes.
+pub fn nowhere(py: Python<'_>, error: PyErr) -> PyErr {
+    tell(py, error, |told| told.setattr("offset", py.None()))
+}
+
+fn tell(
+    py: Python<'_>,
+    error: PyErr,
+    set: impl FnOnce(&Bound<'_, pyo3::exceptions::PyBaseException>) -> PyResult<()>,
+) -> PyErr {
+    if !error.is_instance_of::<RowError>(py) {
+        return error;
+    }
+    match set(error.value(py)) {
         Ok(()) => error,
         Err(other) => other,
     }
@@ -61,5 +100,5 @@ pub fn damaged(py: Python<'_>, damage: Damage) -> PyErr {
     } else {
         "damaged"
     };
-    new(py, damage.to_string(), kind, Some(damage.offset))
+    new(py, damage.what, kind, Some(damage.offset))
 }

@@ -150,7 +150,7 @@ fn dump_rows(
 fn not_rows(given: &Bound<'_, PyAny>) -> PyErr {
     let name = given.get_type().name().map(|name| name.to_string());
     error::argument(format!(
-        "a {} is not rows: give a list of them, or what gives one after the other, such as \
+        "{} is not rows: give a list of them, or what gives one after the other, such as \
          frame.itertuples(index=False, name=None) or table.to_pylist()",
         name.unwrap_or_default()
     ))
@@ -212,6 +212,7 @@ fn load_batch(
             return Err(PyErr::fetch(py));
         }
         decode::decode_foreign(py, known(py)?, message.bytes(), pointer.cast(), allow_pickle)
+            .map_err(|error| error::nowhere(py, error))
     }
 }
 

@@ -167,7 +167,9 @@ impl Planner<'_, '_> {
         };
         let texts: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         if let (Kind::Dict, Some(name)) = (kind, repeated(&texts)) {
-            let what = format!("two columns are named {name:?}, and rows that are dicts have a name once");
+            let what = format!(
+                "two columns are named {name:?}, and rows that are dicts have a name once: rename one of them"
+            );
             return Err(self.unsupported(&what));
         }
         let class = match kind {

@@ -22,7 +22,7 @@ impl View {
             drop(PyErr::take(object.py()));
             let name = object.get_type().name()?;
             let what = format!(
-                "a {name} is not bytes that lie one after the other: of a file, give what read() gives"
+                "{name} is not bytes that lie one after the other: of a file, give what read() gives"
             );
             return Err(error::argument(what));
         }

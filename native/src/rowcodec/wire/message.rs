@@ -11,6 +11,8 @@ pub const V5: i16 = 4;
 pub const SCHEMA: u8 = 1;
 const DICTIONARY: u8 = 2;
 const BATCH: u8 = 3;
+/// How a file begins.
+const FILE: &[u8] = b"ARROW1";
 const CONTINUED: [u8; 4] = [0xff; 4];
 
 /// What ends a stream.
@@ -148,7 +150,13 @@ impl<'a> Messages<'a> {
         let begun = self.at;
         let frame = self.take(8, "the frame of a message")?;
         if frame[..4] != CONTINUED {
-            return Err(Damage::new(begun, "no message of Arrow's stream format begins"));
+            return Err(match frame.starts_with(FILE) {
+                true => Damage::unsupported(
+                    begun,
+                    "this is a file of Arrow's, not a stream: read its batches with pyarrow.ipc.open_file",
+                ),
+                false => Damage::new(begun, "no message of Arrow's stream format begins"),
+            });
         }
         let size = i32::from_le_bytes(frame[4..].try_into().unwrap());
         if size == 0 {

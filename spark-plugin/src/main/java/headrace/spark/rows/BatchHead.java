@@ -21,6 +21,10 @@ final class BatchHead {
     compression = how == null ? null : Compression.of(how);
   }
 
+  long at() {
+    return table.at();
+  }
+
   HeadraceException damage(String what) {
     return table.damage(what);
   }

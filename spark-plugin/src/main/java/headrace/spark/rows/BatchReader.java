@@ -204,6 +204,11 @@ final class BatchReader {
     return found;
   }
 
+  /** What Arrow has, and Spark has not. */
+  private HeadraceException beyond(Field field, String what) {
+    return Damage.unsupported(head.at(), "column \"" + field.name + "\" " + what);
+  }
+
   private HeadraceException damage(Field field, String what) {
     return head.damage("column \"" + field.name + "\" " + what);
   }
@@ -324,7 +329,7 @@ final class BatchReader {
     for (int n = 0; n < column.length; n++) {
       int day = (int) column.integer(n);
       if ((day < FIRST_DAY || day > LAST_DAY) && !column.isNull(n)) {
-        throw damage(column.field, "has a date that is not in the years 1 to 9999, in row " + n + " of its batch,");
+        throw beyond(column.field, "has a date that is not in the years 1 to 9999, in row " + n + " of its batch,");
       }
     }
   }
@@ -343,7 +348,7 @@ final class BatchReader {
       for (int n = 0; n < column.length; n++) {
         long time = column.integer(n);
         if ((time < FIRST_TIME || time > LAST_TIME) && !column.isNull(n)) {
-          throw damage(column.field, "has a time that is not in the years 1 to 9999, in row " + n + " of its batch,");
+          throw beyond(column.field, "has a time that is not in the years 1 to 9999, in row " + n + " of its batch,");
         }
       }
     }
@@ -354,13 +359,13 @@ final class BatchReader {
     TimeUnit unit = column.field.type.unit;
     if (unit == TimeUnit.NANOSECONDS) {
       if (time % 1000 != 0) {
-        throw damage(column.field, "has nanoseconds, in row " + n + " of its batch, which microseconds cannot tell,");
+        throw beyond(column.field, "has nanoseconds, in row " + n + " of its batch, which Spark's times have not: cast it to microseconds,");
       }
       return time / 1000;
     }
     long factor = unit == TimeUnit.SECONDS ? 1_000_000 : 1000;
     if (Math.multiplyHigh(time, factor) != time * factor >> 63) {
-      throw damage(column.field, "has a time beyond what 64 bits of microseconds tell, in row " + n + " of its batch,");
+      throw beyond(column.field, "has a time beyond what 64 bits of microseconds tell, in row " + n + " of its batch,");
     }
     return time * factor;
   }
