@@ -265,7 +265,7 @@ format: setup ## rewrite the sources in the project's style
 	$(BIN)/ruff format
 
 # The build tools come from the lock file by way of .venv; nothing is downloaded.
-dist: setup ## source distribution and wheels, in dist/
+dist: setup ## source distribution and wheels of headrace and headrace-native, in dist/ (make spark builds that of headrace-spark)
 	$(UV) build --offline --no-build-isolation --python $(BIN)/python --clear --out-dir dist
 	$(SHOW_CPYTHONS) $(BIN)/maturin build --quiet --release --locked \
 		--manifest-path native/Cargo.toml --interpreter $(CPYTHONS:%=python%) --out dist

@@ -63,7 +63,11 @@ def loads(buf: Buffer, *, allow_pickle: bool = False) -> list[Any]:
 
 
 def stats() -> dict[str, int]:
-    """What this process has written and read: rows, bytes, rows that did not fit into columns, schemas compiled and
-    found compiled; rows taken by machine code, how often such code was made, and the bytes of it that are kept; and
-    whether objects are read where they lie (`direct`), or by CPython's API."""
+    """What this process has done since it began.
+
+    `rows_written`, `bytes_written`, `rows_read`, `bytes_read`; `rest_rows`, which did not fit into their columns;
+    `refused`, lists that `headrace.spark.RowSerializer` has pickled; `compiled` and `reused`, layouts of columns that
+    were new and that were kept; `machine_rows`, taken by machine code, `machine_made`, how often such code was made, and
+    `machine_bytes` of it that are kept; `direct`, whether objects are read where they lie, or by CPython's API.
+    """
     return headrace_native.row_stats()
