@@ -176,7 +176,7 @@ def test_nanoseconds_tell_row_and_column() -> None:
     times = pa.array([1_000, 1_001], pa.timestamp("ns"))
     for read_it in both_ways(pa.record_batch([pa.array([1, 2]), times], ["n", "at"])):
         with pytest.raises(
-            Unsupported, match="row 1, column 'at': .*cast the column to microseconds"
+            Unsupported, match=r"row 1, column 'at': .*cast the column to microseconds"
         ) as found:
             read_it()
         assert found.value.details["row"] == 1

@@ -67,7 +67,7 @@ def stats() -> dict[str, int]:
 
     `rows_written`, `bytes_written`, `rows_read`, `bytes_read`; `rest_rows`, which did not fit into their columns;
     `refused`, lists that `headrace.spark.RowSerializer` has pickled; `compiled` and `reused`, layouts of columns that
-    were new and that were kept; `machine_rows`, taken by machine code, `machine_made`, how often such code was made, and
+    were new and that were kept; `machine_rows`, taken by machine code, `machine_made`, how often it was made, and
     `machine_bytes` of it that are kept; `direct`, whether objects are read where they lie, or by CPython's API.
     """
     return headrace_native.row_stats()
