@@ -97,7 +97,9 @@ def test_without_pickle() -> None:
     assert strict.loads(strict.dumps(ROWS)) == ROWS
     assert strict.loads(strict.dumps(ROWS[:2])) == ROWS[:2]
     with pytest.raises(hr.Unsupported, match="several types"):
-        strict.dumps([(n, {n}) for n in range(20)])
+        strict.dumps([(n, n if n % 2 else str(n)) for n in range(20)])
+    with pytest.raises(hr.Unsupported, match="row 7 holds a value of the class set"):
+        strict.dumps([(n, {n} if n >= 7 else n) for n in range(20)])
     with pytest.raises(hr.InvalidArgument, match="allow_pickle"):
         strict.loads(pickle.dumps(ROWS))
 

@@ -15,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.serializers import CPickleSerializer, FramedSerializer
 
 from headrace.errors import InternalError, InvalidArgument
+from headrace.rowcodec.codec import dumps
 from headrace.rowcodec.codec import loads as loads  # what pickles of rows call
 from headrace.rowcodec.native import headrace_native, raised
 from headrace.spark.counts import Lists, count, of_tasks
@@ -82,6 +83,7 @@ class RowSerializer(FramedSerializer):  # type: ignore[misc]
                 rows: bytes = headrace_native.dump_rows(obj, False, only=self._only)
             except headrace_native.RowError as error:
                 if not self.allow_pickle:
+                    dumps(obj, allow_pickle=False)  # raises, with the row, where it is for a value
                     raise raised(error) from error
                 self._untried = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
                 if len(self._refused) < _LOOKS:
