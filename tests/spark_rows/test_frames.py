@@ -117,6 +117,21 @@ def test_many_rows_come_in_pieces(spark: Any, both: Any) -> None:
     both(lambda: sum(len(row.text) for row in wide.toLocalIterator()))
 
 
+@pytest.mark.parametrize("levels", [63, 64, 80])
+def test_deep_types(spark: Any, both: Any, levels: int) -> None:
+    for make in ("struct({} AS x)", "array({})"):
+        deep = "id"
+        for _ in range(levels):
+            deep = make.format(deep)
+        frame = spark.range(20).selectExpr("id", f"{deep} AS deep")
+        both(lambda frame=frame: frame.collect())
+        assert both.read == (20 if levels == 63 else 0)
+        both(lambda frame=frame: frame.rdd.collect())
+        frame.createOrReplaceTempView("deep")
+        spark.udf.register("known", lambda value: value is not None, "boolean")
+        both(lambda: spark.sql("SELECT id, known(deep) FROM deep").collect())
+
+
 @pytest.mark.parametrize(
     "seconds", [-62135596800, -62135500000, -62135300000, 253402200000, 253402300799, 253402400000]
 )

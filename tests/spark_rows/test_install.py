@@ -36,6 +36,17 @@ def test_uninstall_leaves_what_was(spark: Any) -> None:
     )
 
 
+def test_jobs_of_other_threads_go_on(spark: Any) -> None:
+    context = spark.sparkContext
+    before = context.environment
+    headrace.spark.install(spark)
+    assert context.environment is not before  # which PySpark may be going through
+    installed = context.environment
+    headrace.spark.uninstall(spark)
+    assert context.environment is not installed
+    assert context.environment == before
+
+
 def test_a_serializer_of_the_users_stays(spark: Any) -> None:
     from pyspark.serializers import BatchedSerializer, MarshalSerializer
 

@@ -55,7 +55,8 @@ def install(spark: SparkSession) -> None:
             _serialize(context, RowSerializer())
         for each in _REPLACED:
             each.put()
-        context.environment[counts.VARIABLE] = accumulator
+        # A new one each time: PySpark may go through the one that was there in another thread.
+        context.environment = {**context.environment, counts.VARIABLE: accumulator}
         mark(context, told)
     told.sessions.add(spark._jsparkSession.sessionUUID())
 
@@ -82,7 +83,8 @@ def uninstall(spark: SparkSession) -> None:
     mark(context, None)
     for each in _REPLACED:
         each.take_back()
-    context.environment.pop(counts.VARIABLE, None)
+    kept = context.environment.items()
+    context.environment = {name: value for name, value in kept if name != counts.VARIABLE}
     if told.serializer is not None:
         _serialize(context, told.serializer)
 

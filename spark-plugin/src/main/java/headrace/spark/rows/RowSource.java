@@ -1,6 +1,7 @@
 package headrace.spark.rows;
 
 import java.io.InputStream;
+import java.util.Objects;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -22,12 +23,12 @@ public final class RowSource {
 
   /** Of a stream, which the reader closes; what is kept of it in memory is the batch that is read. */
   public static RowSource of(InputStream stream) {
-    return new RowSource(new Input(stream), null);
+    return new RowSource(new Input(Objects.requireNonNull(stream, "a stream of rows")), null);
   }
 
   /** Of bytes, which batches and internal rows share: they must stay as they are. */
   public static RowSource of(byte[] bytes) {
-    return new RowSource(new Input(bytes), null);
+    return new RowSource(new Input(Objects.requireNonNull(bytes, "bytes of rows")), null);
   }
 
   /**

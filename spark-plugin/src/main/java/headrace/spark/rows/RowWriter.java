@@ -87,7 +87,8 @@ public final class RowWriter<T> implements Closeable {
     begin(fields, schema);
   }
 
-  private void begin(List<Field> fields, StructType types) {
+  private void begin(List<Field> fields, StructType types) throws HeadraceException {
+    Schema.admit(fields);
     columns = new ColumnBuilder[fields.size()];
     DataType[] of = new DataType[columns.length];
     for (int i = 0; i < columns.length; i++) {

@@ -11,7 +11,6 @@ import java.util.concurrent.TimeUnit;
 /** Reads the schema of a message. */
 final class SchemaReader {
   /** How deep types may be nested. */
-  private static final int DEPTH = 64;
 
   private static final Set<String> KEYS = Set.of(Schema.VERSION, Field.PY, "headrace.class", Field.EXTENSION);
   private static final int LONGEST_KEY = 20;
@@ -20,7 +19,7 @@ final class SchemaReader {
   private static final TimeUnit[] UNITS = {TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS, TimeUnit.NANOSECONDS};
 
   /** Fields that may still come, those within others counted; offsets may point to one place many times. */
-  private int fields = 65_536;
+  private int fields = Schema.MOST_FIELDS;
 
   private int pairs = 1 << 20;
   private int letters = 64 << 20;
@@ -32,7 +31,7 @@ final class SchemaReader {
     if (order != 0 && order != 1) {
       throw header.damage("the byte order is neither little nor big");
     }
-    Schema schema = new Schema(order == 1, reader.fields(header, 1, DEPTH), reader.told(header, 2));
+    Schema schema = new Schema(order == 1, reader.fields(header, 1, Schema.DEPTH), reader.told(header, 2));
     check(schema, header);
     return schema;
   }

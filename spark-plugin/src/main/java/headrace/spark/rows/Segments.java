@@ -3,10 +3,14 @@ package headrace.spark.rows;
 import headrace.spark.HeadraceException;
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -145,20 +149,40 @@ final class Segments implements Closeable {
       throw mismatch("rows have " + fields.size() + " columns, and " + asked.length() + " were asked for");
     }
     places = new int[asked.length()];
+    if (named) {
+      byName(fields);
+    } else {
+      Arrays.setAll(places, i -> i);
+    }
     for (int i = 0; i < places.length; i++) {
-      String name = asked.apply(i).name();
-      places[i] = named ? place(fields, name) : i;
       types[places[i]] = SparkTypes.of(fields.get(places[i]), asked.apply(i).dataType());
     }
   }
 
-  private static int place(List<Field> fields, String name) throws HeadraceException {
+  /** Columns of one name are found where all of them are asked for: by their order. */
+  private void byName(List<Field> fields) throws HeadraceException {
+    Map<String, Deque<Integer>> found = new HashMap<>();
     for (int i = 0; i < fields.size(); i++) {
-      if (fields.get(i).name.equals(name)) {
-        return i;
+      found.computeIfAbsent(fields.get(i).name, name -> new ArrayDeque<>()).add(i);
+    }
+    Set<String> names = new HashSet<>();
+    for (int i = 0; i < places.length; i++) {
+      String name = asked.apply(i).name();
+      names.add(name);
+      Deque<Integer> left = found.get(name);
+      if (left == null) {
+        throw mismatch("rows have no column \"" + name + "\", which was asked for");
+      }
+      if (left.isEmpty()) {
+        throw mismatch("rows have fewer columns \"" + name + "\" than were asked for");
+      }
+      places[i] = left.remove();
+    }
+    for (String name : names) {
+      if (!found.get(name).isEmpty()) {
+        throw mismatch("rows have more columns \"" + name + "\" than were asked for, and none can be told from the others");
       }
     }
-    throw mismatch("rows have no column \"" + name + "\", which was asked for");
   }
 
   private static HeadraceException mismatch(String what) {

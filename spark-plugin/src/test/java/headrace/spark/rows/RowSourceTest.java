@@ -95,6 +95,21 @@ class RowSourceTest {
   }
 
   @Test
+  void columnsOfOneNameAreFoundByTheirOrder() throws IOException {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try (RowWriter<Row> writer = RowSink.to(out).as(type("a BIGINT, b STRING, a STRING")).rows()) {
+      writer.write(RowFactory.create(1L, "b", "second"));
+      writer.end();
+    }
+    byte[] data = out.toByteArray();
+    assertEquals(List.of(RowFactory.create("b", 1, "second")),
+        Vectors.all(RowSource.of(data).as(type("b STRING, a INT, a STRING")).rows()));
+    assertEquals(List.of(RowFactory.create("b")), Vectors.all(RowSource.of(data).as(type("b STRING")).rows()));
+    assertTrue(error(RowSource.of(data).as(type("a BIGINT")).rows()).getMessage().contains("more columns \"a\""));
+    assertTrue(error(RowSource.of(data).as(type("b STRING, b STRING")).rows()).getMessage().contains("fewer columns \"b\""));
+  }
+
+  @Test
   void columnsWithoutNamesAreFoundByTheirPlaces() throws IOException {
     StructType asked = type("n SMALLINT, x DOUBLE, text STRING");
     List<Object> rows = Vectors.all(RowSource.of(Vectors.bytes("tuples")).as(asked).rows());

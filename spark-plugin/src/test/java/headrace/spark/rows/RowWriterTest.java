@@ -33,6 +33,8 @@ import org.apache.spark.sql.catalyst.expressions.GenericRowWithSchema;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -304,6 +306,36 @@ class RowWriterTest {
         writer.end();
       }
       assertEquals(count - 2, Vectors.all(RowSource.of(out.toByteArray()).arrays()).size());
+    }
+  }
+
+  private static StructType deep(int levels) {
+    DataType type = DataTypes.LongType;
+    for (int level = 1; level < levels; level++) {
+      type = level % 2 == 0 ? DataTypes.createArrayType(type) : new StructType().add("x", type);
+    }
+    return new StructType().add("deep", type);
+  }
+
+  private static StructType wide(int fields) {
+    StructField[] all = new StructField[fields];
+    Arrays.setAll(all, n -> DataTypes.createStructField("c" + n, DataTypes.LongType, true));
+    return new StructType(all);
+  }
+
+  @Test
+  void whatNoReaderTakesIsRefused() throws IOException {
+    for (StructType schema : List.of(deep(64), wide(65_536))) {
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      try (RowWriter<Row> writer = RowSink.to(out).as(schema).rows()) {
+        writer.write(RowFactory.create(new Object[schema.length()]));
+        writer.end();
+      }
+      assertEquals(1, Vectors.all(RowSource.of(out.toByteArray()).arrays()).size());
+    }
+    for (StructType schema : List.of(deep(65), wide(65_537))) {
+      RowSink sink = RowSink.to(new ByteArrayOutputStream()).as(schema);
+      assertEquals("UNSUPPORTED", assertThrows(HeadraceException.class, sink::rows).code());
     }
   }
 
