@@ -22,7 +22,7 @@ from benchmarks import data
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.runner import Runner, Stage, Staged
 from benchmarks.servers import Lake, running_kafka, running_lakes
-from benchmarks.spark import PYTHON
+from benchmarks.spark import PYTHON, SETTINGS, kept
 from benchmarks.storage import KEYS, Read, Source, Write, fill
 from benchmarks.upload import Topic, Upload
 from benchmarks.workload import Case, Workload
@@ -33,15 +33,12 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parent.parent
 _JARS = [str(_ROOT / ".spark" / name / "*") for name in ("hudi", "kafka")]
-_SETTINGS = {
+_SETTINGS = SETTINGS | {
     "spark.driver.extraClassPath": ":".join(_JARS),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "6g",
     "spark.driver.maxResultSize": "0",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
@@ -91,12 +88,8 @@ class Spark:
             builder = SparkSession.builder.master("local[2]")
             for name, value in (_SETTINGS | hadoop | {"spark.local.dir": folder}).items():
                 builder = builder.config(name, value)
-            session = builder.getOrCreate()
-            session.sparkContext.setLogLevel("ERROR")
-            try:
+            with kept(builder.getOrCreate()) as session:
                 yield session
-            finally:
-                session.stop()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parent.parent
 PYTHON = str(_ROOT / ".spark" / "3.5" / "bin" / "python")
 FACES = _ROOT / "spark-plugin" / "target" / "faces.jar"
-_SETTINGS = {
+SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
@@ -38,7 +38,13 @@ def opened(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
     """A session on this machine's processors, with the Arrow data source."""
     import headrace.spark
 
-    session = headrace.spark.session(master="local[2]", config=_SETTINGS | dict(settings))
+    with kept(headrace.spark.session(master="local[2]", config=SETTINGS | dict(settings))) as session:
+        yield session
+
+
+@contextmanager
+def kept(session: SparkSession) -> Iterator[SparkSession]:
+    """A session until it is stopped at the end."""
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session

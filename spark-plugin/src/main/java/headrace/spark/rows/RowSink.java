@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Where rows are written to, as segments of `docs/row-format.md`. Each method begins to write them, and may be called once. */
@@ -34,6 +35,20 @@ public final class RowSink {
   /** Have columns of these types. Else they are of what the first 256 rows hold. */
   public RowSink as(StructType schema) {
     return new RowSink(out, schema, compression, tuples, marked);
+  }
+
+  /** Whether there are columns for all types of a schema, which are neither too many nor nested too deep. */
+  public static boolean takes(StructType schema) {
+    try {
+      List<Field> fields = new ArrayList<>();
+      for (StructField each : schema.fields()) {
+        fields.add(SparkTypes.field(each.name(), each.dataType(), each.name()));
+      }
+      Schema.admit(fields);
+      return true;
+    } catch (HeadraceException refused) {
+      return false;
+    }
   }
 
   /** Have buffers be compressed. */

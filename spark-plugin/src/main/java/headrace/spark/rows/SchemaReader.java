@@ -10,8 +10,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Reads the schema of a message. */
 final class SchemaReader {
-  /** How deep types may be nested. */
-
   private static final Set<String> KEYS = Set.of(Schema.VERSION, Field.PY, "headrace.class", Field.EXTENSION);
   private static final int LONGEST_KEY = 20;
   private static final Set<String> KINDS = Set.of("tuple", "list", "dict", "namedtuple", "dataclass", "row", "value");

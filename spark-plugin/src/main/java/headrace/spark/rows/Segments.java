@@ -7,10 +7,8 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -165,10 +163,8 @@ final class Segments implements Closeable {
     for (int i = 0; i < fields.size(); i++) {
       found.computeIfAbsent(fields.get(i).name, name -> new ArrayDeque<>()).add(i);
     }
-    Set<String> names = new HashSet<>();
     for (int i = 0; i < places.length; i++) {
       String name = asked.apply(i).name();
-      names.add(name);
       Deque<Integer> left = found.get(name);
       if (left == null) {
         throw mismatch("rows have no column \"" + name + "\", which was asked for");
@@ -178,7 +174,7 @@ final class Segments implements Closeable {
       }
       places[i] = left.remove();
     }
-    for (String name : names) {
+    for (String name : asked.fieldNames()) {
       if (!found.get(name).isEmpty()) {
         throw mismatch("rows have more columns \"" + name + "\" than were asked for, and none can be told from the others");
       }
