@@ -26,18 +26,20 @@ S3 := .s3
 KAFKA := .kafka
 AZURITE := .azurite
 JDBC := .jdbc
+ODBC := .odbc
 DEBIAN := .debian
 WHEELS := dist/wheels
 # The native part is compiled for each: it looks into the objects of CPython. pyenv, where there is one, hides all
 # versions but those it is told of.
 CPYTHONS := 3.11 3.12 3.13
 SHOW_CPYTHONS := PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :)
-SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(DEBIAN)
+SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(ODBC) $(DEBIAN)
+ODBC_PACKAGES := odbc-postgresql libodbc2 libodbcinst2 libltdl7
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FACES := $(PLUGIN)/target/faces.jar
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter spark% pyspark% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter legacy%,$(or $(WORKLOAD),legacy)),$(SPARK)/kafka/.ready $(KAFKA)/.ready) $(if $(filter hudi% legacy% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel% legacy%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter spark% pyspark% taxi% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter legacy%,$(or $(WORKLOAD),legacy)),$(SPARK)/kafka/.ready $(KAFKA)/.ready) $(if $(filter taxi transfer,$(or $(WORKLOAD),taxi)),$(ODBC)/.ready) $(if $(filter transfer,$(WORKLOAD)),$(SPARK)/3.5/.ready) $(if $(filter hudi% legacy% taxi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel% legacy%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -170,6 +172,15 @@ $(AZURITE)/.ready: tests/servers/azurite/package.json tests/servers/azurite/pack
 	@rm -rf $(AZURITE) && mkdir $(AZURITE) && cp $^ $(AZURITE)
 	@npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
+
+# PostgreSQL's driver for ODBC has no wheel. It is unpacked with what loads it, and installed nowhere.
+$(ODBC)/.ready:
+	@command -v apt-get >/dev/null || { echo "PostgreSQL's driver for ODBC comes from Debian's packages, by apt-get" >&2; exit 1; }
+	@echo "installing PostgreSQL's driver for ODBC in $(ODBC)"
+	@rm -rf $(ODBC) && mkdir $(ODBC)
+	@cd $(ODBC) && { apt-get download --quiet=2 $(ODBC_PACKAGES) || { apt-get update --quiet=2 && apt-get download --quiet=2 $(ODBC_PACKAGES); }; } 2>/dev/null
+	@for package in $(ODBC)/*.deb; do dpkg-deb --extract $$package $(ODBC) || exit 1; done
+	@rm $(ODBC)/*.deb && touch $@
 
 # The system that the tests install the service in.
 $(DEBIAN)/.ready:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,19 +11,15 @@ from pathlib import Path
 
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import headrace as hr
 from benchmarks import data
 from benchmarks.hudi import spark_table
 from benchmarks.pit import TrainingData, lake_of
+from benchmarks.postgresql import holding
 from benchmarks.runner import Headrace, Run
 from benchmarks.target import Embedded
 from benchmarks.workload import Case, Goal, Workload
-
-sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose server this is
-
-from postgres import running_postgres
 
 _VARIABLE = "BENCH_POSTGRESQL"
 _SIZES = {"full": 1e6, "small": 1e5, "smoke": 1e4}
@@ -37,20 +32,6 @@ FROM range({rows}) t(i)
 """
 
 
-@contextmanager
-def _holding(table: str, rows: Path, key: str | None) -> Iterator[str]:
-    """A server with a table, by its URI."""
-    with running_postgres() as uri:
-        with adbc.connect(uri) as connection, connection.cursor() as cursor:
-            cursor.adbc_ingest(table, pq.read_table(rows), mode="create")
-            if key is not None:
-                cursor.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({key})")
-            connection.commit()
-            cursor.execute(f"ANALYZE {table}")
-            connection.commit()
-        yield uri
-
-
 @dataclasses.dataclass(frozen=True)
 class Adbc:
     """By the driver alone, on a connection that is open."""
@@ -59,7 +40,7 @@ class Adbc:
 
     @contextmanager
     def opened(self) -> Iterator[Run]:
-        with _holding("events", self.rows, "id") as uri, adbc.connect(uri) as connection:
+        with holding("events", self.rows, "id") as uri, adbc.connect(uri) as connection:
 
             def run(_: int) -> pa.Table:
                 with connection.cursor() as cursor:
@@ -80,7 +61,7 @@ class External:
     @contextmanager
     def opened(self) -> Iterator[Run]:
         with (
-            _holding("events", self.rows, "id") as uri,
+            holding("events", self.rows, "id") as uri,
             tempfile.TemporaryDirectory() as lake,
             hr.connect(lake) as store,
         ):
@@ -102,7 +83,7 @@ class Formats:
     @contextmanager
     def opened(self) -> Iterator[Run]:
         lake = data.scratch(self.lake, "formats")
-        with _holding("orders", self.orders, None) as uri, hr.connect(lake) as store:
+        with holding("orders", self.orders, None) as uri, hr.connect(lake) as store:
             os.environ[_VARIABLE] = uri
             times = {"primary_key": ["k"], "event_time": "ts", "created_time": "created", "ttl": "30d"}
             clicks = store.register_feature_group("theirs_in_hudi", str(self.clicks), format="hudi", **times)
@@ -123,7 +104,7 @@ def _scans(rows: float) -> list[Case]:
 def _formats(rows: float) -> list[Case]:
     root, _ = lake_of(int(rows))
     files = {name: data.DATA / f"pit-{name}-{int(rows)}" / "rows.parquet" for name in ("clicks", "orders")}
-    clicks = spark_table(f"clicks-{rows:g}", "events", files["clicks"])
+    clicks = spark_table(f"clicks-{rows:g}", "keyed", files["clicks"], "k,created")
     return [
         Case("one format", Headrace(Embedded(root), TrainingData())),
         Case("three formats", Formats(root, clicks, files["orders"])),

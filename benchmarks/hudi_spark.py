@@ -1,6 +1,6 @@
 """Writes a Hudi table. Runs in Spark's own environment, where Headrace is not installed.
 
-usage: hudi_spark.py lineitem FOLDER SOURCE | events FOLDER SOURCE | days FOLDER PARTITIONS ROWS COMMITS
+usage: hudi_spark.py lineitem FOLDER SOURCE | keyed FOLDER SOURCE KEYS | days FOLDER PARTITIONS ROWS COMMITS
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def main(kind: str, folder: str, *told: str) -> None:
             write(
                 spark.read.parquet(*told), "l_orderkey,l_linenumber", "l_shipmode", "bulk_insert", "overwrite"
             )
-        elif kind == "events":
-            write(spark.read.parquet(*told), "k,created", "", "bulk_insert", "overwrite")
+        elif kind == "keyed":
+            source, keys = told
+            write(spark.read.parquet(source), keys, "", "bulk_insert", "overwrite")
         else:
             partitions, rows, commits = map(int, told)
             columns = f"id, CAST(id * 7 % 1000 AS DOUBLE) AS value, CAST(id % {partitions} AS STRING) AS day"

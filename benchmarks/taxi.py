@@ -1,0 +1,192 @@
+"""Trips of a feature store to pandas, and to files: beside Spark, PostgreSQL, Feast, ROAPI, and DuckDB in the process.
+
+Source: "Faster reading from the Lakehouse to Python with DuckDB/ArrowFlight", figures 4 to 6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import headrace as hr
+from benchmarks import data, taxi_data
+from benchmarks.feast.environment import feast_python
+from benchmarks.feast.remote import Remote
+from benchmarks.frames import limited, to_frame
+from benchmarks.hudi import spark_table
+from benchmarks.postgresql import Adbc, ArrowOdbc, Psycopg, Pyodbc, holding, server_of
+from benchmarks.roapi import Roapi
+from benchmarks.runner import Runner, Staged
+from benchmarks.spark import PYTHON
+from benchmarks.target import Served
+from benchmarks.taxi_data import KEY, TIME
+from benchmarks.taxi_spark import NEWER, Connect, ToPandas
+from benchmarks.workload import Case, Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headrace.client.result import DtypeBackend
+
+GROUPS = {"delta": "trips", "hudi": "trips_in_hudi"}
+
+
+@dataclasses.dataclass(frozen=True)
+class ByHeadrace:
+    """All training data of a view, from a service.
+
+    Args:
+        group: whose rows they are.
+        types: of the frame.
+    """
+
+    root: Path
+    schema: pa.Schema
+    group: str
+    types: DtypeBackend
+
+    @contextmanager
+    def opened(self) -> Iterator[Staged]:
+        with Served(self.root).connected() as store:
+            view = store.get_feature_view(self.group)
+
+            def read(most: int | None) -> pd.DataFrame:
+                found = view.training_data()
+                return (found if most is None else found.head(most)).to_pandas(self.types)
+
+            yield to_frame(read, self.schema)
+
+
+@dataclasses.dataclass(frozen=True)
+class InProcess:
+    """By DuckDB, of a table's files: nothing is sent."""
+
+    files: str
+    schema: pa.Schema
+
+    @contextmanager
+    def opened(self) -> Iterator[Staged]:
+        query = f"SELECT {', '.join(self.schema.names)} FROM read_parquet('{self.files}')"
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield to_frame(lambda most: connection.sql(limited(query, most)).df(), self.schema)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trips:
+    """Where the same rows are.
+
+    Args:
+        path: a Parquet file.
+        delta, hudi: tables.
+        root: of the lake that has both, with a view of each.
+    """
+
+    path: Path
+    delta: Path
+    hudi: Path
+    root: Path
+
+    @property
+    def schema(self) -> pa.Schema:
+        return taxi_data.schema(self.path)
+
+
+def trips_of(rows: int) -> Trips:
+    path = taxi_data.trips(rows)
+    hudi = spark_table(path.parent.name, "keyed", path, KEY)
+
+    def write(store: hr.FeatureStore) -> None:
+        insert(path, store)
+        theirs = store.register_feature_group(
+            GROUPS["hudi"], str(hudi), format="hudi", primary_key=[KEY], event_time=TIME
+        )
+        _viewed(store, theirs, path)
+
+    root = data.lake(path.parent.name, write)
+    with hr.connect(root) as store:
+        delta = root / store.get_feature_group(GROUPS["delta"]).location
+    return Trips(path, delta, hudi, root)
+
+
+def insert(path: Path, store: hr.FeatureStore) -> hr.FeatureView:
+    """A group of the rows, in Delta, and a view of all of it."""
+    file = pq.ParquetFile(path)
+    group = store.create_feature_group(GROUPS["delta"], primary_key=[KEY], event_time=TIME)
+    group.insert(pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches()), mode="append")
+    return _viewed(store, group, path)
+
+
+def _viewed(store: hr.FeatureStore, group: hr.FeatureGroup, path: Path) -> hr.FeatureView:
+    return store.create_feature_view(group.name, group.select(*taxi_data.schema(path).names))
+
+
+@contextmanager
+def _cases(rows: float) -> Iterator[list[Case]]:
+    trips = trips_of(int(rows))
+    schema, root, delta = trips.schema, trips.root, trips.delta
+    files = f"{delta}/*.parquet"
+    with holding("trips", trips.path, KEY) as uri:
+        table = (uri, "trips", schema)
+        postgresql = (server_of(uri),)
+
+        def case(name: str, runner: Runner, python: str = sys.executable, *servers: int) -> Case:
+            # Who has held a large frame once keeps its memory: too much for all to stay.
+            return Case(name, runner, fresh=True, python=python, servers=servers)
+
+        yield [
+            case("DuckDB, in process", InProcess(files, schema)),
+            case("Headrace, Delta", ByHeadrace(root, schema, GROUPS["delta"], "numpy")),
+            case("Headrace, Hudi", ByHeadrace(root, schema, GROUPS["hudi"], "numpy")),
+            case("Headrace, Arrow types", ByHeadrace(root, schema, GROUPS["delta"], "pyarrow")),
+            case("Spark, Delta", ToPandas(delta, schema), PYTHON),
+            case("Spark, Hudi", ToPandas(trips.hudi, schema, "hudi"), PYTHON),
+            case("Spark, as rows", ToPandas(delta, schema, arrow=False), PYTHON),
+            case("Spark Connect", Connect(delta, schema), NEWER),
+            case("PostgreSQL, pyodbc", Pyodbc(*table), sys.executable, *postgresql),
+            case("PostgreSQL, arrow-odbc", ArrowOdbc(*table), sys.executable, *postgresql),
+            case("PostgreSQL, psycopg", Psycopg(*table), sys.executable, *postgresql),
+            case("PostgreSQL, ADBC", Adbc(*table), sys.executable, *postgresql),
+            case("Feast, remote", Remote(files, schema, key=KEY, event_time=TIME), feast_python()),
+            case("ROAPI", Roapi(delta, schema)),
+        ]
+
+
+_SYSTEMS = (
+    "DuckDB, in process",
+    "Headrace, Delta",
+    "Headrace, Hudi",
+    "Headrace, Arrow types",
+    "Spark, Delta",
+    "Spark, Hudi",
+    "Spark, as rows",
+    "Spark Connect",
+    "PostgreSQL, pyodbc",
+    "PostgreSQL, arrow-odbc",
+    "PostgreSQL, psycopg",
+    "PostgreSQL, ADBC",
+    "Feast, remote",
+    "ROAPI",
+)
+
+WORKLOADS = (
+    Workload(
+        name="taxi",
+        about="trips of New York's yellow taxis, 20 columns, of a feature store and others to pandas",
+        sizes={"full": 5e6, "small": 1e6, "smoke": 1e4},
+        unit="rows",
+        systems=_SYSTEMS,
+        goals=(),
+        runs=5,
+        cases=_cases,
+        baseline="Headrace, Delta",
+    ),
+)
