@@ -67,7 +67,7 @@ _FLOATS = {
 
 @dataclasses.dataclass(frozen=True)
 class Spark:
-    """A session on this machine's processors, with Hudi and Kafka, which finds an HDFS."""
+    """A session on the processors that it may use, with Hudi and Kafka, which finds an HDFS."""
 
     lake: Lake
 
@@ -85,7 +85,7 @@ class Spark:
         }
         hadoop = {f"spark.hadoop.{name}": value for name, value in options.items()}
         with tempfile.TemporaryDirectory() as folder:
-            builder = SparkSession.builder.master("local[2]")
+            builder = SparkSession.builder.master("local[*]")
             for name, value in (_SETTINGS | hadoop | {"spark.local.dir": folder}).items():
                 builder = builder.config(name, value)
             with kept(builder.getOrCreate()) as session:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import platform
 import subprocess
 from importlib.metadata import version
@@ -13,6 +12,7 @@ from pathlib import Path
 import psutil
 
 import headrace
+from benchmarks.pinning import usable
 
 _ROOT = Path(__file__).parent.parent
 _PACKAGES = ("headrace", "duckdb", "pyarrow", "deltalake")
@@ -38,6 +38,11 @@ class Load:
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
+    """Args:
+    cores: that what was measured could use.
+    memory: bytes.
+    """
+
     processor: str
     cores: int
     memory: int
@@ -65,7 +70,7 @@ def check_load(found: Load, force: bool) -> None:
 def machine() -> Machine:
     return Machine(
         processor=_processor(),
-        cores=os.cpu_count() or 1,
+        cores=usable(),
         memory=psutil.virtual_memory().total,
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),

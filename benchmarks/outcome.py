@@ -77,7 +77,7 @@ def times(case: str, against: str, measure: Measure, samples: Sequence[Sample]) 
 
 def one_after_another(name: str, cases: Sequence[str], samples: Sequence[Sample]) -> list[Sample]:
     """Samples of a system that is several cases: the first that was timed of each, the second, and so on."""
-    parts = [_timed([s for s in samples if s.case == case]) for case in cases]
+    parts = [timed([s for s in samples if s.case == case]) for case in cases]
     return [_sum(name, part) for part in zip(*parts, strict=False)]
 
 
@@ -99,24 +99,24 @@ def _sum(name: str, parts: Sequence[Sample]) -> Sample:
 def _case_outcome(
     workload: Workload, case: Case, own: Sequence[Sample], samples: Sequence[Sample]
 ) -> CaseOutcome:
-    timed = _timed(own)
-    cpu = _mean_cpu(timed)
+    runs = timed(own)
+    cpu = _mean_cpu(runs)
     against = case.against or workload.baseline
     ratio = cpu_ratio = None
     if against is not None:
         ratio = median(_values(Goal(case.name, 0, way="ratio", against=against), samples))
-        cpu_ratio = cpu / _mean_cpu(_timed([s for s in samples if s.case == against]))
+        cpu_ratio = cpu / _mean_cpu(timed([s for s in samples if s.case == against]))
     return CaseOutcome(
         name=case.name,
         rows=own[0].rows,
         checksum=own[0].checksum,
-        wall=median([s.wall for s in timed]),
+        wall=median([s.wall for s in runs]),
         first=own[0].wall,
         against=against,
         ratio=ratio,
         cpu=cpu,
         cpu_ratio=cpu_ratio,
-        server_cpu=sum(s.server_cpu for s in timed) / len(timed) if case.servers else None,
+        server_cpu=sum(s.server_cpu for s in runs) / len(runs) if case.servers else None,
         written=max(s.written for s in own),
         peak=max(s.peak or 0 for s in own),
         service_peak=max(s.service_peak or 0 for s in own),
@@ -124,7 +124,7 @@ def _case_outcome(
     )
 
 
-def _timed(own: Sequence[Sample]) -> list[Sample]:
+def timed(own: Sequence[Sample]) -> list[Sample]:
     """A case's runs but the first of a process; all, where every run has a process of its own."""
     return [s for s in own if not s.first] or list(own)
 
@@ -144,7 +144,7 @@ def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:
 
 
 def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> dict[int, float]:
-    """A case's values by round: times as `_timed`, memory of fresh processes."""
+    """A case's values by round: times as `timed`, memory of fresh processes."""
     own = [s for s in samples if s.case == case]
-    wanted = _timed(own) if measure in ("wall", "cpu") else own
+    wanted = timed(own) if measure in ("wall", "cpu") else own
     return {s.number: value for s in wanted if (value := s.value(measure)) is not None}

@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from benchmarks.evaluation.experiment import Unit
+from benchmarks.evaluation.measured import Measured
 from benchmarks.evaluation.row import Row, SpeedUp
 
 _COLOURS = (
@@ -24,6 +26,7 @@ _COLOURS = (
     "#c77ca0",
 )
 _PRINTED = "#c0392b"
+_UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s"}
 
 
 def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
@@ -40,26 +43,23 @@ def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
 
 
 def _measured(axes: Axes, rows: Sequence[Row]) -> None:
-    sizes = list(dict.fromkeys(row.size for row in rows))
+    sizes = list(dict.fromkeys(_size(row) for row in rows))
     systems = list(dict.fromkeys(row.system for row in rows))
     width = 0.85 / len(systems)
     for at, system in enumerate(systems):
         own = [row for row in rows if row.system == system]
-        places = [sizes.index(row.size) + (at + 0.5) * width - 0.425 for row in own]
+        places = [sizes.index(_size(row)) + (at + 0.5) * width - 0.425 for row in own]
         measured = [(place, row.here) for place, row in zip(places, own, strict=True) if row.here]
-        axes.bar(
-            [place for place, _ in measured],
-            [here.value for _, here in measured],
-            width * 0.92,
-            yerr=[
-                [here.value - here.low for _, here in measured],
-                [here.high - here.value for _, here in measured],
-            ],
-            color=_COLOURS[at % len(_COLOURS)],
-            error_kw={"capsize": 2, "linewidth": 0.8},
-            label=system,
-        )
-        printed = [(place, row.printed.value) for place, row in zip(places, own, strict=True) if row.printed]
+        colour = _COLOURS[at % len(_COLOURS)]
+        if rows[0].experiment.boxes:
+            _boxes(axes, measured, width * 0.8, colour, system)
+        else:
+            _bars(axes, measured, width * 0.92, colour, system)
+        printed = [
+            (place, row.printed.value)
+            for place, row in zip(places, own, strict=True)
+            if row.printed and row.printed.unit == row.experiment.unit
+        ]
         axes.plot(
             [place for place, _ in printed],
             [value for _, value in printed],
@@ -69,13 +69,48 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
             label="the paper" if at == 0 and printed else None,
         )
     axes.set_yscale("log")
-    unit = rows[0].experiment.unit
-    axes.set_ylabel("bytes (logarithmic)" if unit == "bytes" else "seconds (logarithmic)")
+    axes.set_ylabel(f"{_UNITS[rows[0].experiment.unit]} (logarithmic)")
     axes.set_xticks(range(len(sizes)), sizes)
 
 
+def _bars(
+    axes: Axes, measured: Sequence[tuple[float, Measured]], width: float, colour: str, label: str
+) -> None:
+    values = [here.value for _, here in measured]
+    axes.bar(
+        [place for place, _ in measured],
+        [value.value for value in values],
+        width,
+        yerr=[[value.value - value.low for value in values], [value.high - value.value for value in values]],
+        color=colour,
+        error_kw={"capsize": 2, "linewidth": 0.8},
+        label=label,
+    )
+
+
+def _boxes(
+    axes: Axes, measured: Sequence[tuple[float, Measured]], width: float, colour: str, label: str
+) -> None:
+    if measured:
+        axes.boxplot(
+            [here.values for _, here in measured],
+            positions=[place for place, _ in measured],
+            widths=width,
+            manage_ticks=False,
+            patch_artist=True,
+            boxprops={"facecolor": colour},
+            medianprops={"color": "black"},
+            flierprops={"markersize": 3},
+        )
+    axes.plot([], [], "s", color=colour, label=label)
+
+
+def _size(found: Row | SpeedUp) -> str:
+    return found.size if found.cpus is None else f"{found.size}\n{found.cpus} CPU"
+
+
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
-    sizes = [found.size for found in speed_ups]
+    sizes = [_size(found) for found in speed_ups]
     for at, found in enumerate(speed_ups):
         if found.here:
             below, above = found.here.value - found.here.low, found.here.high - found.here.value
@@ -85,6 +120,8 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
         if found.printed:
             axes.vlines(at + 0.15, min(found.printed), max(found.printed), color=_PRINTED)
             axes.plot([at + 0.15] * len(found.printed), found.printed, "D", color=_PRINTED, markersize=4)
+    known = [(at, found.here.value) for at, found in enumerate(speed_ups) if found.here]
+    axes.plot([at for at, _ in known], [value for _, value in known], color=_COLOURS[0], linewidth=0.8)
     axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
     axes.set_ylim(bottom=0)
     axes.set_xlim(-0.6, len(sizes) - 0.4)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmarks.catalog import WORKLOADS
 
-Unit = Literal["s", "bytes"]
+Unit = Literal["s", "bytes", "MB/s"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Point:
     Args:
         name: as the paper says it.
         workload: its name.
-        scale: in the workload's unit; its full size where none is given.
+        scale: in the workload's unit, which is megabytes where they are counted by the second; its full size where
+            none is given.
         times: how often a run does what the paper does once.
     """
 
@@ -44,6 +45,7 @@ class Experiment:
         against: the case that it is to replace.
         sums: systems that are several cases, one after the other.
         unit: of what is compared.
+        boxes: whether all runs are drawn, as boxes, as the paper has them.
         said: what is to be known of the comparison, in a sentence.
     """
 
@@ -57,6 +59,7 @@ class Experiment:
     said: str
     sums: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     unit: Unit = "s"
+    boxes: bool = False
 
     @property
     def key(self) -> str:

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from benchmarks.evaluation import chart, row
 from benchmarks.evaluation.paper import PAPERS, Paper
 from benchmarks.evaluation.row import Row, SpeedUp
+from benchmarks.evaluation.scaling import Scaling, scalings
 from benchmarks.evaluation.suite import Chosen, Step, Suite
 from benchmarks.median import Median
 from benchmarks.report import Report
@@ -22,6 +23,7 @@ class _Shown:
     chosen: Chosen
     rows: list[Row]
     speed_ups: list[SpeedUp]
+    scalings: list[Scaling]
     picture: str
 
 
@@ -41,7 +43,7 @@ def write(suite: Suite, reports: Mapping[Step, Report], folder: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"amount": _amount, "times": _times}
+    environment.filters |= {"amount": _amount, "times": _times, "megabytes": _megabytes}
     page = folder / "index.html"
     page.write_text(
         environment.get_template("page.html.j2").render(
@@ -60,13 +62,23 @@ def _shown(chosen: Chosen, rows: list[Row], speed_ups: list[SpeedUp], folder: Pa
     faster = [found for found in speed_ups if found.experiment == experiment]
     path = folder / f"{experiment.slug}.png"
     chart.draw(own, faster, path)
-    return _Shown(chosen, own, faster, base64.b64encode(path.read_bytes()).decode())
+    return _Shown(
+        chosen, own, faster, scalings(experiment, own), base64.b64encode(path.read_bytes()).decode()
+    )
 
 
 def _amount(value: float, unit: str) -> str:
     if unit == "bytes":
-        return f"{value / 1e6:,.1f} MB"
+        return _megabytes(value)
+    if unit == "MB/s":
+        return f"{value:,.0f} MB/s"
+    if unit.startswith("%"):
+        return f"{value:g} {unit}"
     return f"{value:.3g} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
+
+
+def _megabytes(value: float) -> str:
+    return f"{value / 1e6:,.1f} MB"
 
 
 def _times(found: Median | tuple[float, ...] | None) -> str:

@@ -7,6 +7,8 @@ import dataclasses
 import functools
 from pathlib import Path
 
+from benchmarks.evaluation.experiment import Experiment
+
 _FOLDER = Path(__file__).parent / "papers"
 
 
@@ -65,6 +67,11 @@ def _figure(row: dict[str, str]) -> Figure:
         stdev=float(row["stdev"]) if row["stdev"] else None,
         where=row["where"],
     )
+
+
+def figures_of(experiment: Experiment) -> list[Figure]:
+    (paper,) = (paper for paper in PAPERS if paper.key == experiment.paper)
+    return [figure for figure in paper.figures if figure.experiment == experiment.name]
 
 
 PAPERS = (

@@ -8,17 +8,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.evaluation.experiment import Experiment, Point
-from benchmarks.evaluation.paper import PAPERS, Figure
+from benchmarks.evaluation.measured import Measured, measured, samples
+from benchmarks.evaluation.paper import Figure, figures_of
 from benchmarks.evaluation.suite import Step, Suite
-from benchmarks.median import Median, median
-from benchmarks.outcome import one_after_another, times
+from benchmarks.median import Median
+from benchmarks.outcome import times
 from benchmarks.report import Report
-from benchmarks.sample import Measure, Sample
+from benchmarks.sample import Measure
 
 _HEAD = (
-    *("paper", "experiment", "size", "system", "unit", "median", "low", "high", "runs", "noisy"),
-    *("stands for", "printed", "where"),
+    *("paper", "experiment", "size", "processors", "system", "unit", "median", "low", "high", "runs", "mean"),
+    *("standard deviation", "rows/s", "CPU-s per million rows", "peak bytes", "noisy"),
+    *("stands for", "printed", "printed unit", "printed deviation", "where"),
 )
+_AT_MOST = "% at most"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,15 +29,17 @@ class Row:
     """One system at one size.
 
     Args:
+        cpus: to which it was pinned; None where it had all.
         printed: of the paper's system for which it stands; None where the text has no figure.
         here: None where it was not measured.
     """
 
     experiment: Experiment
     size: str
+    cpus: int | None
     system: str
     printed: Figure | None
-    here: Median | None
+    here: Measured | None
     noisy: bool
 
 
@@ -48,6 +53,7 @@ class SpeedUp:
 
     experiment: Experiment
     size: str
+    cpus: int | None
     printed: tuple[float, ...] | None
     here: Median | None
 
@@ -57,9 +63,10 @@ def rows(suite: Suite, reports: Mapping[Step, Report]) -> list[Row]:
         Row(
             chosen.experiment,
             point.name,
+            step.cpus,
             case,
-            _figure(chosen.experiment, stands_for, point),
-            _here(chosen.experiment, case, point, reports.get(step)),
+            _figure(chosen.experiment, stands_for, point, step.cpus),
+            measured(chosen.experiment, case, point, reports.get(step)),
             step in reports and reports[step].noisy,
         )
         for chosen in suite.chosen
@@ -73,7 +80,8 @@ def speed_ups(suite: Suite, reports: Mapping[Step, Report]) -> list[SpeedUp]:
         SpeedUp(
             chosen.experiment,
             point.name,
-            _printed(chosen.experiment, point),
+            step.cpus,
+            _printed(chosen.experiment, point, step.cpus),
             _times(chosen.experiment, reports.get(step)),
         )
         for chosen in suite.chosen
@@ -85,15 +93,7 @@ def _times(experiment: Experiment, report: Report | None) -> Median | None:
     if report is None:
         return None
     measure: Measure = "size" if experiment.unit == "bytes" else "wall"
-    return times(experiment.ours, experiment.against, measure, _samples(experiment, report))
-
-
-def _samples(experiment: Experiment, report: Report) -> list[Sample]:
-    sums = experiment.sums.items()
-    return [
-        *report.samples,
-        *(sample for name, cases in sums for sample in one_after_another(name, cases, report.samples)),
-    ]
+    return times(experiment.ours, experiment.against, measure, samples(experiment, report))
 
 
 def write(found: Iterable[Row], path: Path) -> None:
@@ -102,56 +102,50 @@ def write(found: Iterable[Row], path: Path) -> None:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(_HEAD)
         for row in found:
-            here = (row.here.value, row.here.low, row.here.high, row.here.n) if row.here else ("",) * 4
-            printed = (row.printed.system, row.printed.value, row.printed.where) if row.printed else ("",) * 3
-            experiment = row.experiment
-            out.writerow(
-                (
-                    experiment.paper,
-                    experiment.name,
-                    row.size,
-                    row.system,
-                    experiment.unit,
-                    *here,
-                    row.noisy,
-                    *printed,
-                )
-            )
+            out.writerow([*_placed(row), *_told(row.here), row.noisy, *_quoted(row.printed)])
 
 
-def _here(experiment: Experiment, case: str, point: Point, report: Report | None) -> Median | None:
-    if report is None:
-        return None
-    own = [sample for sample in _samples(experiment, report) if sample.case == case]
-    if experiment.unit == "bytes":
-        return median([float(sample.size) for sample in own if sample.size is not None])
-    timed = [sample for sample in own if not sample.first] or own
-    return median([sample.wall / point.times for sample in timed])
+def _placed(row: Row) -> tuple[object, ...]:
+    experiment = row.experiment
+    return experiment.paper, experiment.name, row.size, row.cpus, row.system, experiment.unit
 
 
-def _figures(experiment: Experiment) -> list[Figure]:
-    (paper,) = (paper for paper in PAPERS if paper.key == experiment.paper)
-    return [figure for figure in paper.figures if figure.experiment == experiment.name]
+def _told(here: Measured | None) -> tuple[object, ...]:
+    if here is None:
+        return ("",) * 9
+    value = here.value
+    return (
+        *(value.value, value.low, value.high, value.n, here.mean, here.stdev),
+        *(here.rows_per_second, here.cpu_per_million, here.peak),
+    )
 
 
-def _figure(experiment: Experiment, system: str | None, point: Point) -> Figure | None:
-    """Of one processor, where the paper varies them."""
+def _quoted(printed: Figure | None) -> tuple[object, ...]:
+    if printed is None:
+        return ("",) * 5
+    return printed.system, printed.value, printed.unit, printed.stdev, printed.where
+
+
+def _figure(experiment: Experiment, system: str | None, point: Point, cpus: int | None) -> Figure | None:
+    """Of as many processors, where the paper varies them; else of one."""
     found = [
         figure
-        for figure in _figures(experiment)
+        for figure in figures_of(experiment)
         if figure.system == system
         and figure.size in ("", point.name)
-        and figure.cpus in (None, 1)
-        and figure.unit == experiment.unit
+        and figure.cpus in (None, cpus or 1)
+        and figure.unit in (experiment.unit, _AT_MOST)
     ]
     return found[0] if found else None
 
 
-def _printed(experiment: Experiment, point: Point) -> tuple[float, ...] | None:
+def _printed(experiment: Experiment, point: Point, cpus: int | None) -> tuple[float, ...] | None:
     against = experiment.systems[experiment.against]
-    for figure in _figures(experiment):
+    for figure in figures_of(experiment):
         if figure.unit == "x" and figure.system == against:
             return (figure.value,) if figure.high is None else (figure.value, figure.high)
-    ours = _figure(experiment, experiment.systems[experiment.ours], point)
-    other = _figure(experiment, against, point)
-    return None if ours is None or other is None else (other.value / ours.value,)
+    ours = _figure(experiment, experiment.systems[experiment.ours], point, cpus)
+    other = _figure(experiment, against, point, cpus)
+    if ours is None or other is None or {ours.unit, other.unit} != {experiment.unit}:
+        return None
+    return (ours.value / other.value,) if experiment.unit == "MB/s" else (other.value / ours.value,)

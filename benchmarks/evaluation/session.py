@@ -10,6 +10,7 @@ from rich.console import Console
 from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation.suite import Step, Suite
 from benchmarks.measure import WrongResult
+from benchmarks.pinning import pinned
 from benchmarks.process import CaseFailed
 from benchmarks.report import Report
 from benchmarks.run import run
@@ -57,7 +58,8 @@ def go_on(suite: Suite, folder: Path, force: bool, console: Console) -> dict[Ste
             highlight=False,
         )
         try:
-            report = run(WORKLOADS[step.workload], f"{step.scale:g}", step.runs, force)
+            with pinned(step.cpus):
+                report = run(WORKLOADS[step.workload], f"{step.scale:g}", step.runs, force)
         except (WrongResult, CaseFailed) as error:
             console.print(f"{step.name} is not measured: {error}", markup=False)
             failed[step] = str(error)

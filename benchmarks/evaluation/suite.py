@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,15 +21,21 @@ SMALLEST = "smallest"
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A workload at one size. Experiments may share it, also where they want other numbers of runs."""
+    """A workload at one size. Experiments may share it, also where they want other numbers of runs.
+
+    Args:
+        cpus: processors that all processes of it are pinned to; all there are where that is None.
+    """
 
     workload: str
     scale: float
     runs: int = dataclasses.field(compare=False)
+    cpus: int | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.workload}-{self.scale:g}"
+        pinned = "" if self.cpus is None else f"-cpus-{self.cpus}"
+        return f"{self.workload}-{self.scale:g}{pinned}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,21 +71,28 @@ def load(name: str) -> Suite:
     known = {experiment.key: experiment for experiment in EXPERIMENTS}
     chosen = []
     for asked in content["experiments"]:
-        names = list(known) if asked["names"] == ALL else asked["names"]
-        if missing := set(names) - known.keys():
-            raise BadSuite(f"suite {name} asks for {', '.join(sorted(missing))}: there is no such experiment")
-        chosen += [_chosen(name, known[key], asked["sizes"], asked["runs"]) for key in names]
+        for wanted in asked["names"]:
+            if not fnmatch.filter(known, wanted):
+                raise BadSuite(f"suite {name} asks for {wanted}: there is no such experiment")
+        names = [key for key in known if any(fnmatch.fnmatch(key, wanted) for wanted in asked["names"])]
+        cpus = asked.get("cpus", [None])
+        chosen += [_chosen(name, known[key], asked["sizes"], asked["runs"], cpus) for key in names]
     return Suite(name, content["about"], tuple(chosen))
 
 
-def _chosen(suite: str, experiment: Experiment, sizes: Sequence[str] | str, runs: int) -> Chosen:
+def _chosen(
+    suite: str, experiment: Experiment, sizes: Sequence[str] | str, runs: int, cpus: Sequence[int | None]
+) -> Chosen:
     if sizes == SMALLEST:
         first = experiment.points[0]
         scale = WORKLOADS[first.workload].sizes["smoke"]
         tiny = dataclasses.replace(first, name="tiny", scale=scale)
-        return Chosen(experiment, ((tiny, Step(first.workload, scale, runs)),))
+        return Chosen(experiment, tuple((tiny, Step(first.workload, scale, runs, n)) for n in cpus))
     points = [point for point in experiment.points if sizes == ALL or point.name in sizes]
     if not points:
         names = ", ".join(point.name for point in experiment.points)
         raise BadSuite(f"suite {suite} asks for {experiment.key} at {sizes}: its sizes are {names}")
-    return Chosen(experiment, tuple((point, Step(point.workload, point.number, runs)) for point in points))
+    return Chosen(
+        experiment,
+        tuple((point, Step(point.workload, point.number, runs, n)) for point in points for n in cpus),
+    )

@@ -13,9 +13,12 @@ from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation import row, session, suite
 from benchmarks.evaluation.experiments import EXPERIMENTS
 from benchmarks.evaluation.paper import PAPERS
+from benchmarks.evaluation.scaling import scalings
 from benchmarks.evaluation.suite import Step, Suite
 from benchmarks.machine import Load, machine
 from benchmarks.outcome import case_outcomes
+from benchmarks.pinning import pinned, usable
+from benchmarks.process import CaseFailed
 from benchmarks.report import BadReport, Report
 from benchmarks.sample import Sample
 from benchmarks.workload import Case
@@ -107,7 +110,7 @@ def test_a_step_that_two_experiments_share_is_run_as_often_as_either_wants() -> 
     both = Suite("both", "", (first, more))
     assert [found.runs for found in both.steps] == [9]
     rows = row.rows(both, {both.steps[0]: report_of(both.steps[0])})
-    assert all(found.here is not None and found.here.n == 9 for found in rows)
+    assert all(found.here is not None and found.here.value.n == 9 for found in rows)
 
 
 def test_the_thesis_is_quoted(laptop: Suite) -> None:
@@ -122,7 +125,8 @@ def test_the_thesis_is_quoted(laptop: Suite) -> None:
     assert pickled.printed is not None
     assert pickled.printed.value == 0.501206
     assert ours.here is not None
-    assert (ours.here.value, ours.here.n) == (0.125, 5)
+    assert (ours.here.value.value, ours.here.value.n, ours.here.mean, ours.here.stdev) == (0.125, 5, 0.125, 0)
+    assert (ours.here.rows_per_second, ours.here.cpu_per_million, ours.here.peak) == (80, 100_000, 1)
     assert all(r.here is None for r in found if r.size != "SF 2")
     (faster,) = (
         f
@@ -153,7 +157,7 @@ def test_a_run_that_does_its_job_often_is_told_for_once(laptop: Suite) -> None:
         r for r in found if (r.experiment.name, r.size, r.system) == ("jvm-write", "SF 4", "row codec")
     )
     assert ours.here is not None
-    assert ours.here.value == 2.0  # 2 M rows a run, of a table of 800,000
+    assert ours.here.value.value == 2.0  # 2 M rows a run, of a table of 800,000
 
 
 def test_a_report_is_read_as_it_was_written(tmp_path: Path, laptop: Suite) -> None:
@@ -197,12 +201,71 @@ def test_a_pipeline_takes_the_sum_of_its_parts_round_by_round(laptop: Suite) -> 
     others = [sample for sample in report.samples if sample.case != "materialise, cold"]
     kept = {step: dataclasses.replace(report, samples=[*others, *cold])}
     found = [r for r in row.rows(laptop, kept) if r.size == "10K" and r.system == "legacy"]
-    assert [(r.here.value, r.here.n) for r in found if r.here] == [(32.0, step.runs)]
+    assert [(r.here.value.value, r.here.value.n) for r in found if r.here] == [(32.0, step.runs)]
     (times,) = (
         s for s in row.speed_ups(laptop, kept) if s.experiment.key == "manfredi-2024/write" and s.here
     )
     assert times.here is not None
     assert times.here.value == 64.0
+
+
+def test_more_processors_are_told_as_the_thesis_tells_them(laptop: Suite) -> None:
+    one, two = (
+        next(s for s in laptop.steps if (s.workload, s.cpus) == ("legacy-100k", cpus)) for cpus in (1, 2)
+    )
+    reports = {
+        one: report_of(one, {"write, hopsfs": 0.5, "upload": 4.0}),
+        two: report_of(two, {"write, hopsfs": 0.4, "upload": 5.0}),
+    }
+    rows = row.rows(laptop, reports)
+    found = {
+        (s.size, s.system): s
+        for experiment in EXPERIMENTS
+        if experiment.key == "manfredi-2024/write"
+        for s in scalings(experiment, rows)
+    }
+    ours = found["100K", "write, hopsfs"]
+    assert ours.less == pytest.approx({2: 20})
+    assert ours.printed == {2: 4.40, 4: 2.34, 8: 5.54}
+    assert found["100K", "legacy"].less == pytest.approx({2: -20})
+    assert found["100K", "legacy, warm"].printed == {}
+    assert all(size == "100K" for size, _ in found)
+    (printed,) = {
+        r.printed.value for r in rows if r.printed and (r.size, r.system) == ("100K", "write, hopsfs")
+    }
+    assert printed == 1.368281275251  # of one processor: of two the thesis has percents alone
+
+
+def test_megabytes_a_second(laptop: Suite) -> None:
+    step = next(s for s in laptop.steps if (s.workload, s.scale) == ("transfer", 520))
+    reports = {step: report_of(step, {"Headrace": 0.25, "PostgreSQL, pyodbc": 10.0})}
+    (ours,) = (r for r in row.rows(laptop, reports) if r.here and r.system == "Headrace")
+    assert ours.here is not None
+    assert ours.here.value.value == 2_080
+    assert ours.printed is not None
+    assert (ours.printed.value, ours.printed.unit) == (224, "MB/s")
+    (faster,) = (s for s in row.speed_ups(laptop, reports) if s.here)
+    assert faster.here is not None
+    assert (faster.here.value, faster.printed) == (40, (13.1, 37.4))
+
+
+def test_a_step_is_pinned() -> None:
+    before = usable()
+    with pinned(1):
+        assert usable() == 1
+        told = subprocess.run(
+            [sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))"],
+            capture_output=True,
+            text=True,
+        )
+        assert told.stdout == "1\n"
+        assert machine().cores == 1
+    assert usable() == before
+    with (
+        pytest.raises(CaseFailed, match=r"100000 processors are asked for, and there are \d+"),
+        pinned(100_000),
+    ):
+        pass
 
 
 def test_a_suite_is_listed_and_takes_no_sizes(tmp_path: Path) -> None:
@@ -232,7 +295,7 @@ def test_the_page_stands_alone_and_says_what_is_missing(tmp_path: Path, laptop: 
         assert paper.title in text
     assert 'src="data:image/png;base64,' in text
     assert "http" not in text.replace("http-equiv", "")
-    assert "Not measured yet: legacy-10k-1" in text
+    assert "Not measured yet: legacy-10k-1-cpus-1, legacy-10k-1-cpus-2" in text
     assert "0.191 s" in text  # the thesis, at scale factor 2
     assert "figure not in text" in text
     with (tmp_path / "rows.csv").open(newline="") as file:
