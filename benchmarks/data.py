@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 import headrace as hr
 from benchmarks.machine import package_digest
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(os.environ.get("HEADRACE_BENCH_DATA", Path(__file__).parent / "data"))
+"""Another folder may be one in memory, such as one of a tmpfs."""
 _UNFINISHED = ".unfinished"
 
 

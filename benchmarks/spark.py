@@ -252,6 +252,14 @@ WORKLOADS = (
         _NUMBERS,
         1.25,
     ),
+    _parquet(
+        "links",
+        f"{spark_data.LINKS} hard links to a file of four columns of integers in Parquet, summed in Spark",
+        200_000_000,
+        spark_data.linked,
+        _NUMBERS,
+        1.25,
+    ),
     *(
         _parquet(
             codec,

@@ -16,6 +16,7 @@ from benchmarks import data
 
 NUMBERS = ("a", "b", "c", "d")
 CSV_SCHEMA = "a BIGINT, b DOUBLE, text STRING, day DATE"
+LINKS = 10
 _GROUP_ROWS = 1_000_000
 _FEW = 1_000
 """Values that a dictionary pays for."""
@@ -35,6 +36,17 @@ def compressed(name: str, rows: int) -> Path:
     few = codec != name
     block = _integers(len(NUMBERS), NUMBERS, _FEW if few else 1_000_000)
     return _parquet(f"spark-{name}-{rows}", rows, block, codec, few)
+
+
+def linked(rows: int) -> Path:
+    """A folder of `LINKS` hard links to one such file, which together have so many rows and take the room of one."""
+    file = numbers(rows // LINKS)
+
+    def generate(folder: Path) -> None:
+        for number in range(LINKS):
+            (folder / f"{number}.parquet").hardlink_to(file)
+
+    return data.made(f"spark-links-{rows}", generate)
 
 
 def wide(columns: int, rows: int) -> Path:

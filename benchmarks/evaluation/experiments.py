@@ -243,9 +243,12 @@ _ALVAREZ = (
             (
                 "sizes",
                 "E2: Parquet of several sizes",
-                tuple(
-                    Point(f"{rows:,} rows", "spark-parquet", rows)
-                    for rows in (2_000_000, 8_000_000, 20_000_000)
+                (
+                    *(
+                        Point(f"{rows:,} rows", "spark-parquet", rows)
+                        for rows in (2_000_000, 8_000_000, 20_000_000)
+                    ),
+                    Point("200,000,000 rows, by links", "spark-links"),
                 ),
             ),
             (

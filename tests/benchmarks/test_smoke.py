@@ -43,6 +43,7 @@ ALIKE = {
     "tunnel-1m": "tunnel-10k",
     "cache-large": "cache-join",
     "spark-dictionary-snappy": "spark-parquet",
+    "spark-links": "spark-parquet",
     "spark-snappy": "spark-parquet",
     "spark-gzip": "spark-parquet",
     "spark-zstd": "spark-parquet",
