@@ -37,6 +37,8 @@ SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(ODBC) $(DEBIAN)
 ODBC_PACKAGES := odbc-postgresql libodbc2 libodbcinst2 libltdl7
 SERVERS_READY := $(SERVERS:%=%/.ready)
 FACES := $(PLUGIN)/target/faces.jar
+# Serializers of the JVM, which stand beside the row codec.
+RIVALS := bson,fory-core,protobuf-java
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
 BENCH_READY = $(if $(filter spark% pyspark% taxi% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter legacy%,$(or $(WORKLOAD),legacy)),$(SPARK)/kafka/.ready $(KAFKA)/.ready) $(if $(filter taxi transfer,$(or $(WORKLOAD),taxi)),$(ODBC)/.ready) $(if $(filter transfer,$(WORKLOAD)),$(SPARK)/3.5/.ready) $(if $(filter hudi% legacy% taxi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel% legacy%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
@@ -207,10 +209,10 @@ $(VENV)/.synced-spark: $(shell find $(PLUGIN)/src $(PLUGIN)/python $(PLUGIN)/nat
 	@touch $@
 
 # What the benchmarks run on the JVM.
-$(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(PLUGIN)/src/test/java/headrace/spark/rows/RowPeer.java $(VENV)/.synced-spark
+$(FACES): $(PLUGIN)/src/test/scala/headrace/spark/Faces.scala $(PLUGIN)/src/test/java/headrace/spark/rows/RowPeer.java $(PLUGIN)/src/test/java/headrace/spark/rows/Pieces.java $(VENV)/.synced-spark
 	@$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 test-compile
 	@$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-3.5 dependency:copy-dependencies \
-		-DincludeArtifactIds=fory-core -Dmdep.stripVersion=true -DoutputDirectory=$(CURDIR)/$(PLUGIN)/target
+		-DincludeArtifactIds=$(RIVALS) -Dmdep.stripVersion=true -DoutputDirectory=$(CURDIR)/$(PLUGIN)/target
 	@jar --create --file $@ -C $(PLUGIN)/target/3.5/test-classes headrace
 
 wheels: $(WHEELS)/.ready ## the wheels of all that a service needs, in dist/wheels, for packaging/install.sh

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import pickle
 import socket
 import struct
@@ -19,14 +20,13 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from benchmarks import data
+from benchmarks import data, serializers
 from benchmarks.codec import SIZES, Parts, told
 from benchmarks.runner import Runner, Stage, Staged
+from benchmarks.serializers import Make
 from benchmarks.spark import FACES, PYTHON
 from benchmarks.workload import Case, Goal, Workload
 
-_ROW, _HUNDRED, _FORY = "pyrolite, a row", "pyrolite, 100 rows", "Fory, a row"
-_OURS, _PLAIN = "row codec", "row codec, plain"
 _PASSED = 2_000_000
 """Rows of a run: those of scale factor 1 ten times."""
 _SOCKET_BYTES = 64 << 10
@@ -36,8 +36,32 @@ _STREAM = 16_384
 """Rows of a stream that is sent."""
 _ALL = 1 << 30
 """More rows than there are."""
-_PIECES = {_ROW: 1, _HUNDRED: 100, _OURS: -_STREAM}
-"""By system: rows of a pickle, or less than 0, of a stream."""
+_AT_ONCE = 1_000
+"""Rows that Python turns into as many pieces before it sends them."""
+_RIVALS: dict[str, Make] = {"bson": serializers.bson, "protobuf": serializers.protobuf}
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How rows become pieces of bytes, in Python and on the JVM.
+
+    Args:
+        name: as the JVM's `Pieces` has it.
+        rows: of a piece.
+    """
+
+    name: Literal["pickle", "stream", "fory", "bson", "protobuf"]
+    rows: int = 1
+    dictionaries: bool = True
+
+
+_ROW, _HUNDRED, _OURS, _PLAIN = "pyrolite, a row", "pyrolite, 100 rows", "row codec", "row codec, plain"
+_BSON, _PROTOBUF, _FORY = "BSON", "protobuf", "Fory, a row"
+_WHOLE = Way("stream", _ALL)
+_PICKLED = {_ROW: Way("pickle"), _HUNDRED: Way("pickle", 100)}
+_OTHERS = {_BSON: Way("bson"), _PROTOBUF: Way("protobuf")}
+_ON_JVM = _PICKLED | _OTHERS | {_FORY: Way("fory"), _OURS: _WHOLE}
+_SENT = _PICKLED | _OTHERS | {_OURS: Way("stream", _STREAM)}
 
 
 def _passes(rows: Sequence[Any]) -> int:
@@ -52,7 +76,8 @@ class Peer:
         import pyspark
 
         spark = Path(pyspark.__file__).parent / "jars" / "*"
-        jars = (FACES, FACES.with_name("fory-core.jar"), headrace_spark.jar(pyspark.__version__), spark)
+        rivals = [FACES.with_name(f"{name}.jar") for name in ("bson", "fory-core", "protobuf-java")]
+        jars = (FACES, *rivals, headrace_spark.jar(pyspark.__version__), spark)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
             command = [
@@ -71,28 +96,29 @@ class Peer:
         self._in = self._socket.makefile("rb", _SOCKET_BYTES)
         self._out = self._socket.makefile("wb", _SOCKET_BYTES)
 
-    def ask(self, command: str, size: int, times: int = 1) -> None:
-        name = command.encode()
-        self._out.write(struct.pack(">H", len(name)) + name + _COMMAND.pack(size, times))
+    def ask(self, command: str, way: Way, times: int = 1) -> None:
+        for word in (command.encode(), way.name.encode()):
+            self._out.write(struct.pack(">H", len(word)) + word)
+        self._out.write(_COMMAND.pack(way.rows, times))
         self._out.flush()
 
     def answered(self) -> int:
         return int.from_bytes(self._in.read(8), "big")
 
-    def asked(self, command: str, size: int, times: int) -> int:
-        self.ask(command, size, times)
+    def asked(self, command: str, way: Way, times: int) -> int:
+        self.ask(command, way, times)
         return self.answered()
 
-    def hold(self, pieces: Iterable[bytes], size: int) -> int:
+    def hold(self, pieces: Iterable[bytes], way: Way) -> int:
         """Have it keep pieces, and the rows in them: how many these are."""
-        self.ask("hold", size)
+        self.ask("hold", way)
         for piece in pieces:
             self.send(piece)
         self.end()
         return self.answered()
 
-    def given(self, command: str, size: int = 0) -> Iterator[bytes]:
-        self.ask(command, size)
+    def given(self, command: str, way: Way = _WHOLE) -> Iterator[bytes]:
+        self.ask(command, way)
         while (length := _LENGTH.unpack(self._in.read(4))[0]) >= 0:
             yield self._in.read(length)
 
@@ -105,99 +131,101 @@ class Peer:
         self._out.flush()
 
     def close(self) -> None:
-        self.ask("end", 0)
+        self.ask("end", _WHOLE)
         for opened in (self._out, self._in, self._socket):
             opened.close()
         self._process.wait(60)
 
 
-def _written(rows: list[Any], size: int, dictionaries: bool = True) -> Iterator[bytes]:
-    """Pieces, as `RowPeer` has them."""
-    if size == 1:
-        for row in rows:
-            yield pickle.dumps(row, 5)
-    elif size > 0:
-        for at in range(0, len(rows), size):
-            yield pickle.dumps(rows[at : at + size], 5)
-    else:
+def _written(rows: list[Any], way: Way) -> Iterator[bytes]:
+    """Pieces, by Python."""
+    if way.name in _RIVALS:
+        codec = _RIVALS[way.name]()
+        for at in range(0, len(rows), _AT_ONCE):
+            yield from codec.encode(rows[at : at + _AT_ONCE])
+    elif way.name == "stream":
         from headrace_native import dump_rows
 
-        for at in range(0, len(rows), -size):
-            yield dump_rows(rows[at : at - size], dictionaries=dictionaries)
-
-
-def _read(pieces: Iterable[bytes], size: int) -> list[Any]:
-    if size == 1:
-        return [pickle.loads(piece) for piece in pieces]
-    if size > 0:
-        loads = pickle.loads
+        for at in range(0, len(rows), way.rows):
+            yield dump_rows(rows[at : at + way.rows], dictionaries=way.dictionaries)
+    elif way.rows == 1:
+        for row in rows:
+            yield pickle.dumps(row, 5)
     else:
+        for at in range(0, len(rows), way.rows):
+            yield pickle.dumps(rows[at : at + way.rows], 5)
+
+
+def _read(pieces: Iterator[bytes], way: Way) -> list[Any]:
+    if way.name in _RIVALS:
+        codec = _RIVALS[way.name]()
+        found: list[Any] = []
+        while some := list(itertools.islice(pieces, _AT_ONCE)):
+            found += codec.decode(some)
+        return found
+    if way.name == "stream":
         from headrace.rowcodec import loads
+    elif way.rows == 1:
+        return [pickle.loads(piece) for piece in pieces]
+    else:
+        loads = pickle.loads
     return [row for piece in pieces for row in loads(piece)]
 
 
 @dataclasses.dataclass(frozen=True)
 class OnJVM:
-    """Rows written as bytes in a JVM, or read from those that Python wrote; with Fory, that the JVM wrote.
+    """Rows written as bytes in a JVM, or read from those that Python wrote; with Fory, that the JVM wrote."""
 
-    Args:
-        size: rows of a pickle; 0, of Fory a row; or less than 0, of a stream.
-    """
-
+    way: Way
     source: Parts
     job: Literal["write", "read"]
-    size: int
-    dictionaries: bool = True
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
-        rows = self.source.rows()
+        way, rows = self.way, self.source.rows()
+        shared = way.name != "fory"  # of Python and the JVM
         with contextlib.closing(Peer()) as peer:
-            everything, passes = -len(rows), _passes(rows)
-            held = self.size or everything
-            assert peer.hold(_written(rows, held, self.dictionaries), held) == len(rows)
+            count, passes = len(rows), _passes(rows)
+            held = way if shared else _WHOLE
+            assert peer.hold(_written(rows, held), held) == count
             del rows
-            if self.size == 0:
-                peer.asked("write", self.size, 1)
+            if not shared:
+                peer.asked("write", way, 1)
 
             def given() -> pa.Table:
-                return told(_read(peer.given("give", everything), everything))
+                return told(_read(peer.given("give"), _WHOLE))
 
             def written() -> pa.Table:
-                if self.size != 0:
-                    return told(_read(peer.given("give pieces"), self.size))
-                assert peer.asked("keep", self.size, 1) == -everything
+                if shared:
+                    return told(_read(peer.given("give pieces", way), way))
+                assert peer.asked("keep", way, 1) == count
                 return given()
 
             if self.job == "write":
                 stage = Stage(
-                    lambda: peer.asked("write", self.size, passes), lambda _: written(), lambda size: size
+                    lambda: peer.asked("write", way, passes), lambda _: written(), lambda size: size
                 )
             else:
-                stage = Stage(lambda: peer.asked("read", self.size, passes), lambda _: given())
+                stage = Stage(lambda: peer.asked("read", way, passes), lambda _: given())
             yield Staged(lambda _: nullcontext(stage))
 
 
 @dataclasses.dataclass(frozen=True)
 class ToJVM:
-    """Rows of Python that a JVM has as its own at the end.
+    """Rows of Python that a JVM has as its own at the end."""
 
-    Args:
-        size: as of `OnJVM`.
-    """
-
+    way: Way
     source: Parts
-    size: int
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
-        rows = self.source.rows()
+        way, rows = self.way, self.source.rows()
         with contextlib.closing(Peer()) as peer:
 
             def job() -> int:
                 for _ in range(_passes(rows)):
-                    peer.ask("take", self.size)
-                    for piece in _written(rows, self.size):
+                    peer.ask("take", way)
+                    for piece in _written(rows, way):
                         peer.send(piece)
                     peer.end()
                     count = peer.answered()
@@ -205,34 +233,30 @@ class ToJVM:
 
             def answer(count: int) -> pa.Table:
                 assert count == len(rows)
-                assert peer.hold(_written(rows, self.size), self.size) == count
-                return told(_read(peer.given("give", -count), -count))
+                assert peer.hold(_written(rows, way), way) == count
+                return told(_read(peer.given("give"), _WHOLE))
 
             yield Staged(lambda _: nullcontext(Stage(job, answer)))
 
 
 @dataclasses.dataclass(frozen=True)
 class FromJVM:
-    """Rows of a JVM that Python has as its own at the end.
+    """Rows of a JVM that Python has as its own at the end."""
 
-    Args:
-        size: as of `OnJVM`.
-    """
-
+    way: Way
     source: Parts
-    size: int
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
-        rows = self.source.rows()
+        way, rows = self.way, self.source.rows()
         with contextlib.closing(Peer()) as peer:
-            assert peer.hold(_written(rows, -_STREAM), -_STREAM) == len(rows)
+            assert peer.hold(_written(rows, _WHOLE), _WHOLE) == len(rows)
             passes = _passes(rows)
             del rows
 
             def job() -> list[Any]:
                 for _ in range(passes):
-                    found = _read(peer.given("give", self.size), self.size)
+                    found = _read(peer.given("give", way), way)
                 return found
 
             yield Staged(lambda _: nullcontext(Stage(job, told)))
@@ -270,36 +294,28 @@ WORKLOADS = (
     _workload(
         "jvm-write",
         "to bytes on a JVM, as often as gives 2 M rows",
-        {
-            _ROW: lambda source: OnJVM(source, "write", 1),
-            _HUNDRED: lambda source: OnJVM(source, "write", 100),
-            _FORY: lambda source: OnJVM(source, "write", 0),
-            _OURS: lambda source: OnJVM(source, "write", -_ALL),
-        },
+        {name: functools.partial(OnJVM, way, job="write") for name, way in _ON_JVM.items()},
         _faster(_OURS, row=7, hundred=12),
     ),
     _workload(
         "jvm-read",
         "from Python's bytes on a JVM, as often as gives 2 M rows",
         {
-            _ROW: lambda source: OnJVM(source, "read", 1),
-            _HUNDRED: lambda source: OnJVM(source, "read", 100),
-            _FORY: lambda source: OnJVM(source, "read", 0),
-            _OURS: lambda source: OnJVM(source, "read", -_ALL),
-            _PLAIN: lambda source: OnJVM(source, "read", -_ALL, dictionaries=False),
+            name: functools.partial(OnJVM, way, job="read")
+            for name, way in (_ON_JVM | {_PLAIN: Way("stream", _ALL, dictionaries=False)}).items()
         },
         (*_faster(_OURS, row=10, hundred=13), *_faster(_PLAIN, row=7.5, hundred=10)),
     ),
     _workload(
         "to-jvm",
         "from Python to a JVM over a socket, as often as gives 2 M rows",
-        {name: functools.partial(ToJVM, size=size) for name, size in _PIECES.items()},
+        {name: functools.partial(ToJVM, way) for name, way in _SENT.items()},
         _faster(_OURS, row=8, hundred=5.5),
     ),
     _workload(
         "from-jvm",
         "from a JVM to Python over a socket, as often as gives 2 M rows",
-        {name: functools.partial(FromJVM, size=size) for name, size in _PIECES.items()},
+        {name: functools.partial(FromJVM, way) for name, way in _SENT.items()},
         _faster(_OURS, row=5, hundred=4.2),
     ),
 )

@@ -349,6 +349,8 @@ _TRAN = (
             systems={
                 "row codec": "JitBuilder serializer",
                 "pyrolite, a row": "pickle",
+                "BSON": "BSON",
+                "protobuf": "protobuf",
                 "pyrolite, 100 rows": None,
             },
             ours="row codec",

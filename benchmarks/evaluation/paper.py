@@ -129,9 +129,6 @@ PAPERS = (
         2021,
         "Improving PySpark Performance with Cross-Language Optimization",
         "a laptop, Intel Core i7-9750H and 16 GB, Ubuntu 20.04",
-        (
-            "The thesis's own serializer, whose sources are not to be had: the row codec stands for it.",
-            "BSON and protobuf on a JVM, where Apache Fory stands beside the row codec.",
-        ),
+        ("The thesis's own serializer, whose sources are not to be had: the row codec stands for it.",),
     ),
 )
