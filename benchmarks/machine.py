@@ -17,7 +17,7 @@ from benchmarks.pinning import usable
 _ROOT = Path(__file__).parent.parent
 _PACKAGES = ("headrace", "duckdb", "pyarrow", "deltalake")
 _BUSY_PERCENT = 50.0
-_LOOK_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
 
 
 class MachineBusy(Exception):
@@ -54,7 +54,7 @@ class Machine:
 
 
 def current_load() -> Load:
-    """Looks for two seconds."""
+    """Looks for a second."""
     return Load(psutil.cpu_percent(_LOOK_SECONDS), psutil.virtual_memory().percent)
 
 

@@ -137,14 +137,15 @@ def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:
     """What the goal is about, a value a round."""
     own = _rounds(goal.case, goal.measure, samples)
     if goal.against is None:
-        return list(own.values())
+        return own
     other = _rounds(goal.against, goal.measure, samples)
-    both = [(own[n], other[n]) for n in own if n in other]
+    # What is always in a fresh process has no round before the others: the first of each, the second, and so on.
+    both = zip(own, other, strict=False)
     return [a / b if goal.way == "ratio" else a - b for a, b in both]
 
 
-def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> dict[int, float]:
+def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> list[float]:
     """A case's values by round: times as `timed`, memory of fresh processes."""
     own = [s for s in samples if s.case == case]
     wanted = timed(own) if measure in ("wall", "cpu") else own
-    return {s.number: value for s in wanted if (value := s.value(measure)) is not None}
+    return [value for s in wanted if (value := s.value(measure)) is not None]

@@ -33,6 +33,8 @@ _SWITCHES = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
 }
+_KEY = 1_000
+"""Which the smallest table has, too."""
 _SMALL = 20_000
 """Rows of the smaller side of the combination: PART at scale factor 0.1."""
 
@@ -93,7 +95,7 @@ def _sort(rows: Callable[[], RDD[Any]]) -> Job:
 
 
 def _lookup(rows: Callable[[], RDD[Any]]) -> Job:
-    return lambda: rows().filter(lambda row: row[0] == 10_000).collect()
+    return lambda: rows().filter(lambda row: row[0] == _KEY).collect()
 
 
 def _filter(rows: Callable[[], RDD[Any]]) -> Job:

@@ -43,7 +43,7 @@ def plain_session(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
     """Of this environment's Spark, with Delta and Hudi, and without anything of Headrace."""
     from pyspark.sql import SparkSession
 
-    told = SETTINGS | _LOCAL | _LARGE | _DELTA | dict(settings)
+    told = SETTINGS | _LOCAL | _LARGE | _DELTA | {"spark.sql.shuffle.partitions": "2"} | dict(settings)
     told["spark.driver.extraClassPath"] = f"{sys.prefix}/jars/*:{_HUDI}"
     with tempfile.TemporaryDirectory() as scratch:
         builder = SparkSession.builder.master("local[2]").config("spark.local.dir", scratch)

@@ -45,6 +45,7 @@ class Experiment:
         against: the case that it is to replace.
         sums: systems that are several cases, one after the other.
         unit: of what is compared.
+        whole: whether what is given has all rows of the table, so that rows a second can be told.
         boxes: whether all runs are drawn, as boxes, as the paper has them.
         said: what is to be known of the comparison, in a sentence.
     """
@@ -59,6 +60,7 @@ class Experiment:
     said: str
     sums: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     unit: Unit = "s"
+    whole: bool = True
     boxes: bool = False
 
     @property

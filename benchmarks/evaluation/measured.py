@@ -19,8 +19,8 @@ class Measured:
     values: of the runs, in the experiment's unit.
     value: their median.
     mean, stdev: of the same; no deviation of a single run.
-    rows_per_second: of the table that the experiment is about; None where bytes are compared.
-    cpu_per_million: seconds of processors for a million rows, of client and service; None where bytes are compared.
+    rows_per_second: None where bytes are compared, or what is given has not the table's rows.
+    cpu_per_million: seconds of processors for a million rows, of client and service; None as above.
     peak: bytes of memory of client and service; None where it was not watched.
     """
 
@@ -40,11 +40,12 @@ def measured(experiment: Experiment, case: str, point: Point, report: Report | N
         return None
     runs = timed(own)
     peaks = [sample.peak for sample in own if sample.peak is not None]
+    speed = cpu = None
     if experiment.unit == "bytes":
         values = [float(sample.size) for sample in own if sample.size is not None]
-        speed = cpu = None
     else:
         values = [_value(sample, experiment, point) for sample in runs]
+    if experiment.whole and experiment.unit != "bytes":
         speed = statistics.median(sample.rows / sample.wall for sample in runs)
         cpu = statistics.fmean(1e6 * (sample.cpu + sample.server_cpu) / sample.rows for sample in runs)
     return Measured(

@@ -16,17 +16,17 @@ from tiny import ROOT, SECONDS, bench, check, read_report
 
 # Those that no experiment of a paper has: what these have is run by the smoke suite.
 SHARES = [
-    ["tpch-scan", "tpch-narrow", "tpch-decimals", "tpch-join", "wide"],
+    ["tpch-scan", "tpch-join", "wide"],
     ["memory", "lookup", "lookup-upserts", "lookup-busy", "pit"],
     ["dataset", "upsert", "statistics", "commits"],
     ["storage-10k", "storage-6m", "storage-large"],
     ["tunnel-10k", "tunnel-6m"],
-    ["hudi-scan", "hudi-narrow", "hudi-listing", "hudi-partition"],
+    ["hudi-scan", "hudi-listing", "hudi-partition"],
     ["postgresql-scan", "pit-formats"],
-    ["flight-sql-scan", "flight-sql-narrow", "flight-sql-small", "checks"],
+    ["flight-sql-scan", "flight-sql-small", "checks"],
     ["cache-sql", "cache-pit"],
     ["spark-bridge", "spark-pit"],
-    ["codec-wide", "codec-nested", "codec-unicode", "codec-nulls", "codec-row"],
+    ["codec-nested", "codec-row"],
     ["pyspark-udf"],
 ]
 IN_SUITE = {step.workload for step in suite.load("smoke").steps}
@@ -37,6 +37,13 @@ ALIKE = {
     "legacy-1m": "legacy-10k",
     "legacy-6m": "legacy-10k",
     "legacy-60m": "legacy-10k",
+    "tpch-narrow": "tpch-scan",
+    "tpch-decimals": "tpch-scan",
+    "hudi-narrow": "hudi-scan",
+    "flight-sql-narrow": "flight-sql-scan",
+    "codec-wide": "codec-nested",
+    "codec-unicode": "codec-nested",
+    "codec-nulls": "codec-nested",
     "storage-100k": "storage-10k",
     "storage-1m": "storage-10k",
     "tunnel-100k": "tunnel-10k",

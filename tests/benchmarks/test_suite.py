@@ -4,32 +4,78 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from benchmarks.evaluation import suite
 from benchmarks.evaluation.experiments import EXPERIMENTS
 
-from tiny import bench, check
+from tiny import ROOT, SECONDS, bench, check, command
 
 pytestmark = pytest.mark.slow
 
+STEPS = suite.load("smoke").steps
+STOPS = (5, 12)
+"""Steps after which it is stopped."""
 
-def test_smoke(tmp_path: Path) -> None:
-    steps = suite.load("smoke").steps
-    done = bench("--suite", "smoke", "--out", tmp_path, "--force")
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("suite")
+
+
+def suite_command(folder: Path) -> Sequence[object]:
+    return "--suite", "smoke", "--out", folder, "--force"
+
+
+def times(folder: Path) -> dict[str, int]:
+    """When each step was done."""
+    return {path.stem: path.stat().st_mtime_ns for path in folder.glob("smoke/*.json")}
+
+
+@pytest.mark.parametrize("steps", STOPS)
+def test_it_can_be_stopped(folder: Path, steps: int) -> None:
+    running = subprocess.Popen(
+        command(*suite_command(folder)),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    deadline = time.monotonic() + SECONDS
+    try:
+        while len(times(folder)) < steps and running.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=120)
+    assert len(times(folder)) >= steps, said
+
+
+def test_it_goes_on(folder: Path) -> None:
+    before = times(folder)
+    assert len(before) >= max(STOPS), "the tests before this one have begun it"
+    done = bench(*suite_command(folder))
     assert done.returncode == 0, done.stdout + done.stderr
-    for step in steps:
-        check(json.loads((tmp_path / "smoke" / f"{step.name}.json").read_text()))
-    page = tmp_path / "smoke" / "page"
-    assert "Not measured yet" not in (page / "index.html").read_text()
+    after = times(folder)
+    assert after.keys() == {step.name for step in STEPS}
+    assert before.items() <= after.items()
+    for step in STEPS:
+        check(json.loads((folder / "smoke" / f"{step.name}.json").read_text()))
+
+
+def test_its_page(folder: Path) -> None:
+    page = folder / "smoke" / "page"
+    text = (page / "index.html").read_text()
+    assert "Not measured yet" not in text
     with (page / "rows.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(experiment.systems) for experiment in EXPERIMENTS)
     assert all(float(row["median"]) > 0 for row in rows)
     for experiment in EXPERIMENTS:
+        assert f'id="{experiment.slug}"' in text
         assert (page / f"{experiment.slug}.png").read_bytes().startswith(b"\x89PNG")
-    # What is done is not done again.
-    again = bench("--suite", "smoke", "--out", tmp_path, "--force")
-    assert again.returncode == 0
-    assert "rounds" not in again.stdout
