@@ -56,7 +56,7 @@ class Way:
 
 
 _ROW, _HUNDRED, _OURS, _PLAIN = "pyrolite, a row", "pyrolite, 100 rows", "row codec", "row codec, plain"
-_BSON, _PROTOBUF, _FORY = "BSON", "protobuf", "Fory, a row"
+_BSON, _PROTOBUF, _FORY = "BSON, a row", "protobuf, a row", "Fory, a row"
 _WHOLE = Way("stream", _ALL)
 _PICKLED = {_ROW: Way("pickle"), _HUNDRED: Way("pickle", 100)}
 _OTHERS = {_BSON: Way("bson"), _PROTOBUF: Way("protobuf")}

@@ -24,6 +24,10 @@ _COLOURS = (
     "#6b6b2e",
     "#444444",
     "#c77ca0",
+    "#e8a0a0",
+    "#7fb3ff",
+    "#c9c93a",
+    "#00525e",
 )
 _PRINTED = "#c0392b"
 _UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s"}

@@ -353,8 +353,8 @@ _TRAN = (
             systems={
                 "row codec": "JitBuilder serializer",
                 "pyrolite, a row": "pickle",
-                "BSON": "BSON",
-                "protobuf": "protobuf",
+                "BSON, a row": "BSON",
+                "protobuf, a row": "protobuf",
                 "pyrolite, 100 rows": None,
             },
             ours="row codec",
