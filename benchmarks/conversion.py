@@ -49,15 +49,14 @@ class Taken:
         with Served(self.root).connected() as store:
             view = store.get_feature_view(_VIEW)
             if self.types is None:
-                view.training_data().head(1_000).to_arrow()
+                view.training_data().to_arrow()
                 stage = Stage(lambda: view.training_data().to_arrow(), lambda table: table)
                 yield Staged(lambda _: nullcontext(stage))
             else:
                 types = self.types
 
-                def frame(most: int | None) -> pd.DataFrame:
-                    found = view.training_data()
-                    return (found if most is None else found.head(most)).to_pandas(types)
+                def frame() -> pd.DataFrame:
+                    return view.training_data().to_pandas(types)
 
                 yield to_frame(frame, self.schema)
 

@@ -14,24 +14,17 @@ from benchmarks.runner import Stage, Staged
 if TYPE_CHECKING:
     import pandas as pd
 
-_FEW = 1_000
 _ROWS = 1_000_000
 
 
-def to_frame(read: Callable[[int | None], pd.DataFrame], schema: pa.Schema) -> Staged:
-    """All rows to a frame, after a few, so that nothing is loaded or compiled in the first job.
+def to_frame(read: Callable[[], pd.DataFrame], schema: pa.Schema) -> Staged:
+    """All rows to a frame, once before anything is timed: all is loaded and compiled then, and memory is there.
 
     Args:
-        read: as many rows as it is told to, or all: whose values are of a schema, in whichever types and order of
-            columns.
+        read: rows whose values are of a schema, in whichever types and order of columns.
     """
-    read(_FEW)
-    return Staged(lambda _: nullcontext(Stage(lambda: read(None), lambda frame: _told(frame, schema))))
-
-
-def limited(query: str, most: int | None) -> str:
-    """A query in SQL."""
-    return query if most is None else f"{query} LIMIT {most}"
+    read()
+    return Staged(lambda _: nullcontext(Stage(read, lambda frame: _told(frame, schema))))
 
 
 def _told(frame: pd.DataFrame, schema: pa.Schema) -> Checksum:

@@ -16,7 +16,7 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.frames import limited, to_frame
+from benchmarks.frames import to_frame
 from benchmarks.process import CaseFailed
 from benchmarks.runner import Staged
 
@@ -90,9 +90,9 @@ class Adbc(_Table):
     def opened(self) -> Iterator[Staged]:
         with adbc.connect(self.uri) as connection:
 
-            def read(most: int | None) -> pd.DataFrame:
+            def read() -> pd.DataFrame:
                 with connection.cursor() as cursor:
-                    cursor.execute(limited(self.query, most))
+                    cursor.execute(self.query)
                     found = self._frame(cursor.fetch_arrow_table())
                 connection.rollback()
                 return found
@@ -110,9 +110,9 @@ class Psycopg(_Table):
 
         with psycopg.connect(self.uri) as connection:
 
-            def read(most: int | None) -> pd.DataFrame:
+            def read() -> pd.DataFrame:
                 with connection.transaction(), connection.cursor("rows", binary=True) as cursor:
-                    cursor.execute(limited(self.query, most))
+                    cursor.execute(self.query)
                     return _gathered(cursor, self.schema.names)
 
             yield to_frame(read, self.schema)
@@ -130,9 +130,9 @@ class Pyodbc(_Table):
         connection = pyodbc.connect(told)
         try:
 
-            def read(most: int | None) -> pd.DataFrame:
+            def read() -> pd.DataFrame:
                 with connection.cursor() as cursor:
-                    cursor.execute(limited(self.query, most))
+                    cursor.execute(self.query)
                     return _gathered(cursor, self.schema.names)
 
             yield to_frame(read, self.schema)
@@ -149,9 +149,9 @@ class ArrowOdbc(_Table):
         told = _connecting(self.uri)
         from arrow_odbc import read_arrow_batches_from_odbc
 
-        def read(most: int | None) -> pd.DataFrame:
+        def read() -> pd.DataFrame:
             batches = read_arrow_batches_from_odbc(
-                limited(self.query, most),
+                self.query,
                 connection_string=told,
                 batch_size=_AT_ONCE,
                 max_text_size=_TEXT_BYTES,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from benchmarks.frames import limited, to_frame
+from benchmarks.frames import to_frame
 from benchmarks.runner import Staged
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
@@ -55,10 +55,10 @@ class Roapi:
                 server.wait(lambda: accepts(port))
                 query = f"SELECT {', '.join(self.schema.names)} FROM {_TABLE}"
 
-                def read(most: int | None) -> pd.DataFrame:
+                def read() -> pd.DataFrame:
                     request = urllib.request.Request(
                         f"http://{address}/api/sql",
-                        data=limited(query, most).encode(),
+                        data=query.encode(),
                         headers={"Accept": "application/vnd.apache.arrow.stream"},
                     )
                     with urllib.request.urlopen(request, timeout=_SECONDS) as answer:

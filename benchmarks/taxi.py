@@ -20,7 +20,7 @@ import headrace as hr
 from benchmarks import data, taxi_data
 from benchmarks.feast.environment import feast_python
 from benchmarks.feast.remote import Remote
-from benchmarks.frames import limited, to_frame
+from benchmarks.frames import to_frame
 from benchmarks.hudi import spark_table
 from benchmarks.postgresql import Adbc, ArrowOdbc, Psycopg, Pyodbc, holding, server_of
 from benchmarks.roapi import Roapi
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from headrace.client.result import DtypeBackend
 
+_MOST_AS_ROWS = 5e6
+"""Of more, what Spark has in Python and on the JVM takes more than 24 GB."""
 GROUPS = {"delta": "trips", "hudi": "trips_in_hudi"}
 
 
@@ -58,9 +60,8 @@ class ByHeadrace:
         with Served(self.root).connected() as store:
             view = store.get_feature_view(self.group)
 
-            def read(most: int | None) -> pd.DataFrame:
-                found = view.training_data()
-                return (found if most is None else found.head(most)).to_pandas(self.types)
+            def read() -> pd.DataFrame:
+                return view.training_data().to_pandas(self.types)
 
             yield to_frame(read, self.schema)
 
@@ -77,7 +78,7 @@ class InProcess:
         query = f"SELECT {', '.join(self.schema.names)} FROM read_parquet('{self.files}')"
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            yield to_frame(lambda most: connection.sql(limited(query, most)).df(), self.schema)
+            yield to_frame(lambda: connection.sql(query).df(), self.schema)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +150,11 @@ def _cases(rows: float) -> Iterator[list[Case]]:
             case("Headrace, Arrow types", ByHeadrace(root, schema, GROUPS["delta"], "pyarrow")),
             case("Spark, Delta", ToPandas(delta, schema), PYTHON),
             case("Spark, Hudi", ToPandas(trips.hudi, schema, "hudi"), PYTHON),
-            case("Spark, as rows", ToPandas(delta, schema, arrow=False), PYTHON),
+            *(
+                [case("Spark, as rows", ToPandas(delta, schema, arrow=False), PYTHON)]
+                if rows <= _MOST_AS_ROWS
+                else []
+            ),
             case("Spark Connect", Connect(delta, schema), NEWER),
             case("PostgreSQL, pyodbc", Pyodbc(*table), sys.executable, *postgresql),
             case("PostgreSQL, arrow-odbc", ArrowOdbc(*table), sys.executable, *postgresql),

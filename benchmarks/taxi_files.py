@@ -135,9 +135,8 @@ class ReadBack:
         with Served(self.root).connected() as store:
             dataset = store.get_feature_view(GROUPS["delta"]).get_training_dataset(self.version)
 
-            def read(most: int | None) -> pd.DataFrame:
-                found = dataset.read()
-                return (found if most is None else found.head(most)).to_pandas("numpy")
+            def read() -> pd.DataFrame:
+                return dataset.read().to_pandas("numpy")
 
             yield to_frame(read, self.schema)
 
@@ -151,9 +150,8 @@ class ReadFiles:
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
-        def read(most: int | None) -> pd.DataFrame:
-            found = pq.read_table(self.folder)
-            return (found if most is None else found.slice(0, most)).to_pandas()
+        def read() -> pd.DataFrame:
+            return pq.read_table(self.folder).to_pandas()
 
         yield to_frame(read, self.schema)
 

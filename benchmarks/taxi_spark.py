@@ -91,9 +91,8 @@ class Connect:
 
 
 def _read(session: SparkSession, form: str, folder: Path, schema: pa.Schema) -> Staged:
-    def read(most: int | None) -> pd.DataFrame:
-        found = session.read.format(form).load(str(folder)).select(*schema.names)
-        return (found if most is None else found.limit(most)).toPandas()
+    def read() -> pd.DataFrame:
+        return session.read.format(form).load(str(folder)).select(*schema.names).toPandas()
 
     return to_frame(read, schema)
 

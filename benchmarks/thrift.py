@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from benchmarks.frames import limited, to_frame
+from benchmarks.frames import to_frame
 from benchmarks.runner import Staged
 from benchmarks.spark import PYTHON, SETTINGS
 
@@ -44,12 +44,12 @@ class Thrift:
             connection = connect("127.0.0.1", port, auth_mechanism="NOSASL")
             try:
 
-                def read(most: int | None) -> pd.DataFrame:
+                def read() -> pd.DataFrame:
                     import pandas as pd
 
                     cursor = connection.cursor()
                     cursor.arraysize = _AT_ONCE
-                    cursor.execute(limited(query, most))
+                    cursor.execute(query)
                     frames = []
                     while rows := cursor.fetchmany(_AT_ONCE):
                         frames.append(pd.DataFrame.from_records(rows, columns=self.schema.names))

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import headrace as hr
 from benchmarks import data
-from benchmarks.frames import limited, to_frame
+from benchmarks.frames import to_frame
 from benchmarks.postgresql import Adbc, ArrowOdbc, Pyodbc, holding, server_of
 from benchmarks.runner import Runner, Staged
 from benchmarks.storage import KEYS
@@ -50,8 +50,8 @@ class Flight:
         query = f"SELECT {', '.join(self.schema.names)} FROM lineitem"
         with Served(self.root).connected() as store:
 
-            def read(most: int | None) -> pd.DataFrame:
-                return store.sql(limited(query, most)).to_pandas()
+            def read() -> pd.DataFrame:
+                return store.sql(query).to_pandas()
 
             yield to_frame(read, self.schema)
 

@@ -62,7 +62,7 @@ class Remote:
             client = FeatureStore(fs_yaml_file=config)
             features = [name for name in self.schema.names if name not in (self.key, self.event_time)]
 
-            def read(_: int | None) -> pd.DataFrame:
+            def read() -> pd.DataFrame:
                 asked = client._get_provider().offline_store.pull_all_from_table_or_query(
                     client.config,
                     source,
