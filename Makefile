@@ -180,7 +180,8 @@ $(ODBC)/.ready:
 	@command -v apt-get >/dev/null || { echo "PostgreSQL's driver for ODBC comes from Debian's packages, by apt-get" >&2; exit 1; }
 	@echo "installing PostgreSQL's driver for ODBC in $(ODBC)"
 	@rm -rf $(ODBC) && mkdir $(ODBC)
-	@cd $(ODBC) && { apt-get download --quiet=2 $(ODBC_PACKAGES) || { apt-get update --quiet=2 && apt-get download --quiet=2 $(ODBC_PACKAGES); }; } 2>/dev/null
+	@cd $(ODBC) && { apt-get download --quiet=2 $(ODBC_PACKAGES) 2>/dev/null || \
+		{ apt-get update --quiet=2 && apt-get download --quiet=2 $(ODBC_PACKAGES); }; }
 	@for package in $(ODBC)/*.deb; do dpkg-deb --extract $$package $(ODBC) || exit 1; done
 	@rm $(ODBC)/*.deb && touch $@
 
