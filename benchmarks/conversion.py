@@ -67,9 +67,8 @@ def _cases(rows: float) -> list[Case]:
     schema = pa.schema(columns)
 
     def write(store: hr.FeatureStore) -> None:
-        file = pq.ParquetFile(path)
         group = store.create_feature_group("rows", primary_key=["id"], event_time=_TIME)
-        group.insert(pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches()), mode="append")
+        group.insert(data.streamed(path), mode="append")
         store.create_feature_view(_VIEW, group.select(*schema.names))
 
     root = data.lake(path.parent.name, write)

@@ -80,6 +80,12 @@ def scratch(folder: Path, name: str = "copy") -> Path:
     return path
 
 
+def streamed(path: Path) -> pa.RecordBatchReader:
+    """A Parquet file, batch by batch."""
+    file = pq.ParquetFile(path)
+    return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+
+
 def parts(path: Path, count: int) -> Iterator[pa.RecordBatchReader]:
     """A Parquet file as `count` streams of about as many rows each."""
     file = pq.ParquetFile(path)

@@ -23,8 +23,8 @@ from benchmarks import data
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.runner import Stage, Staged
 from benchmarks.spark import PYTHON
+from benchmarks.spark_plain import plain_session
 from benchmarks.target import Served
-from benchmarks.taxi_spark import plain_session
 from benchmarks.workload import Case, Workload
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from benchmarks import data
 from benchmarks.frames import to_frame
 from benchmarks.process import CaseFailed
 from benchmarks.runner import Staged
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ODBC = Path(__file__).parent.parent / ".odbc"
+_LOADED = ("libltdl.so.7", "libodbcinst.so.2", "libodbc.so.2")
 _AT_ONCE = 100_000
 """Rows: what is taken whole stays in memory thrice, as the server's text, as objects, and as a frame."""
-
 _TEXT_BYTES = 256
 """Of a value: columns of texts have no longest one, for which ODBC would have memory ready."""
 
@@ -39,8 +39,7 @@ _TEXT_BYTES = 256
 def holding(table: str, rows: Path, key: str | None = None) -> Iterator[str]:
     """A server with a table, by its URI."""
     with running_postgres() as uri:
-        file = pq.ParquetFile(rows)
-        batches = pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+        batches = data.streamed(rows)
         with adbc.connect(uri) as connection, connection.cursor() as cursor:
             cursor.adbc_ingest(table, batches, mode="create")
             if key is not None:
@@ -193,12 +192,9 @@ def _connecting(uri: str) -> str:
     assert package.origin is not None
     pq_of = max(Path(package.origin).parent.glob("pginstall*"), key=lambda path: (len(path.name), path.name))
     libraries = drivers[0].parent.parent
-    for library in (pq_of / "lib" / "libpq.so.5", *(libraries / f"{name}" for name in _LOADED)):
+    for library in (pq_of / "lib" / "libpq.so.5", *(libraries / name for name in _LOADED)):
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
     return (
         f"DRIVER={drivers[0]};Servername={_folder(uri)};Port=5432;Database=postgres;UID=postgres;"
         f"UseDeclareFetch=1;Fetch={_AT_ONCE};ConnSettings=SET TimeZone='UTC'"
     )
-
-
-_LOADED = ("libltdl.so.7", "libodbcinst.so.2", "libodbc.so.2")

@@ -35,7 +35,7 @@ class Source:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Run]:
-        yield lambda _: checksum(_reader(self.path))
+        yield lambda _: checksum(data.streamed(self.path))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class StreamedWrite(Write):
     """The same of a table that is read from its file meanwhile, and never in memory as a whole."""
 
     def _rows(self) -> pa.RecordBatchReader:
-        return _reader(self.path)
+        return data.streamed(self.path)
 
     def _insert(self, group: hr.FeatureGroup, rows: pa.Table | pa.RecordBatchReader) -> None:
         group.insert(rows, mode="append")
@@ -145,15 +145,10 @@ def _warm_up() -> None:
         group.read().to_arrow()
 
 
-def _reader(path: Path) -> pa.RecordBatchReader:
-    file = pq.ParquetFile(path)
-    return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
-
-
 def fill(lake: Lake, path: Path, keys: Sequence[str]) -> None:
     """Have the rows of a file in a group that `Read` finds."""
     with lake.connected() as store:
-        store.create_feature_group(_GROUP, primary_key=list(keys)).insert(_reader(path), mode="append")
+        store.create_feature_group(_GROUP, primary_key=list(keys)).insert(data.streamed(path), mode="append")
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import headrace as hr
 from benchmarks import data, taxi_data
@@ -120,9 +119,8 @@ def trips_of(rows: int) -> Trips:
 
 def insert(path: Path, store: hr.FeatureStore) -> hr.FeatureView:
     """A group of the rows, in Delta, and a view of all of it."""
-    file = pq.ParquetFile(path)
     group = store.create_feature_group(GROUPS["delta"], primary_key=[KEY], event_time=TIME)
-    group.insert(pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches()), mode="append")
+    group.insert(data.streamed(path), mode="append")
     return _viewed(store, group, path)
 
 

@@ -19,9 +19,10 @@ from benchmarks.checksum import Checksum, checksum
 from benchmarks.frames import to_frame
 from benchmarks.runner import Stage, Staged
 from benchmarks.spark import PYTHON
+from benchmarks.spark_plain import plain_session
 from benchmarks.target import Served
 from benchmarks.taxi import GROUPS, Trips, insert, trips_of
-from benchmarks.taxi_spark import ToPandas, plain_session
+from benchmarks.taxi_spark import ToPandas
 from benchmarks.workload import Case, Workload
 
 if TYPE_CHECKING:

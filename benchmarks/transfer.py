@@ -58,9 +58,8 @@ class Flight:
 
 def _lake(path: Path) -> Path:
     def write(store: hr.FeatureStore) -> None:
-        file = pq.ParquetFile(path)
         group = store.create_feature_group("lineitem", primary_key=KEYS["lineitem"])
-        group.insert(pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches()), mode="append")
+        group.insert(data.streamed(path), mode="append")
 
     return data.lake(path.parent.name, write)
 

@@ -92,8 +92,7 @@ def _cases(rows: float) -> list[Case]:
 
     def write(store: hr.FeatureStore) -> None:
         group = store.create_feature_group(_GROUP, primary_key=["id"], event_time="ts", partition_by=["day"])
-        file = pq.ParquetFile(whole)
-        group.insert(pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches()))
+        group.insert(data.streamed(whole))
 
     lake = data.lake(f"upsert-{count}", write)
     return [
