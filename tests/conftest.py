@@ -106,8 +106,13 @@ def start_server(
     return Server(process, root, json.loads(line)["listening"], log)
 
 
+_TOGETHER = ("/servers/", "/faults/", "/benchmarks/test_suite.py")
+
+
 class _ByServer(LoadScopeScheduling):
     """Gives all tests of one version of Spark, and all of one file about a server, to one worker: it starts once.
+
+    So it does with the tests of a suite of benchmarks: each goes on where the one before it stopped.
 
     The groups that xdist knows by marks do not come through with pytest 9.2.
     """
@@ -116,7 +121,7 @@ class _ByServer(LoadScopeScheduling):
         version = re.search(r"/spark/.*\[(?P<version>[0-9]\.[0-9])", nodeid)
         if version is not None:
             return version["version"]
-        return nodeid.split("::")[0] if "/servers/" in nodeid or "/faults/" in nodeid else nodeid
+        return nodeid.split("::")[0] if any(part in nodeid for part in _TOGETHER) else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
