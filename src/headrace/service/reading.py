@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,7 +24,6 @@ from headrace.errors import (
     NotFound,
     SchemaMismatch,
     SnapshotNotFound,
-    Unavailable,
 )
 from headrace.formats.base import Snapshot
 from headrace.formats.table import Table
@@ -39,6 +38,7 @@ from headrace.planning.canonical import Canonical
 from headrace.planning.plan import Plan, make_plan
 from headrace.service.digests import Digests
 from headrace.service.explanation import explain, warnings_of
+from headrace.service.groups import Groups
 from headrace.service.pinning import (
     check_kept,
     groups_at,
@@ -66,7 +66,6 @@ class Reader:
     """Reads of one project.
 
     Args:
-        table: gives a feature group and its table's log by name and version.
         view: gives a feature view by name and version.
         spark: runs what is asked of Spark, or is large.
     """
@@ -76,14 +75,14 @@ class Reader:
         calls: Calls,
         engine: Engine,
         keys: KeyIndex,
-        table: Callable[[str, int | None], tuple[GroupDefinition, Table]],
+        groups: Groups,
         view: Callable[[str, int | None], ViewDefinition],
         spark: SparkChoice | None = None,
     ) -> None:
         self._spark = spark
         self.calls = calls
         self.engine = engine
-        self._table = table
+        self._groups = groups
         self._view = view
         self._keys = keys
         self._scanner = Scanner(engine, keys)
@@ -103,7 +102,7 @@ class Reader:
         tables = self._tables(query, request.locations)
         if request.now is None:
             check_kept(query, tables)
-        with self.told(definition for definition, _ in tables.values()):
+        with self._groups.used(definition for definition, _ in tables.values()):
             pinned, snapshots = pin(
                 query, lambda source: snapshot_of(source, *tables[source.group], as_of, now)
             )
@@ -133,30 +132,6 @@ class Reader:
             snapshots=snapshots_of(pinned),
             warnings=warnings_of(plan),
         )
-
-    @contextlib.contextmanager
-    def told(self, definitions: Iterable[GroupDefinition]) -> Iterator[None]:
-        """A table that is not as it should be may be one that was deleted since."""
-        try:
-            yield
-        except (CorruptTable, Unavailable):
-            deleted = self.deleted(definitions)
-            if deleted is not None:
-                raise deleted from None
-            raise
-
-    def deleted(self, definitions: Iterable[GroupDefinition]) -> NotFound | None:
-        """The error to raise if one of the groups was deleted since: what its files do then tells nothing."""
-        for was in definitions:
-            try:
-                there = self._table(was.name, was.version)[0].location == was.location
-            except NotFound:
-                there = False
-            except HeadraceError:
-                continue  # the registry does not tell
-            if not there:
-                return NotFound(f"feature group {was.ref} was deleted meanwhile")
-        return None
 
     def run(
         self, prepared: Prepared, spine: Spine | None, part: int = 0, parts: int = 1
@@ -193,7 +168,7 @@ class Reader:
             planned,
             spine,
             session_of(self._spark),
-            lambda definition: self._table(definition.name, definition.version)[1].table,
+            lambda definition: self._groups.table(definition.name, definition.version)[1].table,
             self.calls,
             lambda: self._running(planned),
         )
@@ -221,7 +196,7 @@ class Reader:
     @contextlib.contextmanager
     def _running(self, planned: Planned) -> Iterator[None]:
         sides = planned.plan.resolved.sides
-        with self.told(side.definition for side in sides if side.source.group != ENTITIES):
+        with self._groups.used(side.definition for side in sides if side.source.group != ENTITIES):
             try:
                 yield
                 self._check_unchanged(planned)
@@ -237,7 +212,7 @@ class Reader:
             if snapshot.lasting:
                 continue
             definition = planned.plan.resolved.sides[side].definition
-            newest = self._table(definition.name, definition.version)[1].newest()
+            newest = self._groups.table(definition.name, definition.version)[1].newest()
             if newest is None or newest.version != snapshot.version:
                 raise Conflict(
                     f"{definition.ref}: files were added, replaced or removed as they were read",
@@ -249,7 +224,7 @@ class Reader:
         for side, snapshot in planned.snapshots.items():
             definition = planned.plan.resolved.sides[side].definition
             try:
-                table = self._table(definition.name, definition.version)[1]
+                table = self._groups.table(definition.name, definition.version)[1]
                 newest = table.newest()
                 if newest is not None and newest.version != snapshot.version:
                     table.whole_at(snapshot.version)
@@ -301,7 +276,7 @@ class Reader:
         """Whether the tables of a prepared query in SQL are groups, each at the snapshot that is the newest now."""
         try:
             for label, pinned in request.tables.items():
-                definition, table = self._table(*parse_reference(label))
+                definition, table = self._groups.table(*parse_reference(label))
                 newest = table.newest()
                 source = None if pinned.query is None else pinned.query.source
                 if (
@@ -324,7 +299,7 @@ class Reader:
 
     def reference(self, name: str) -> str:
         """The whole reference of a group, `flights@v1`, of which the name may be all that is given. Raises NotFound."""
-        definition, _ = self._table(*parse_reference(name))
+        definition, _ = self._groups.table(*parse_reference(name))
         return definition.ref
 
     def view_reference(self, name: str) -> str:
@@ -374,7 +349,7 @@ class Reader:
         return explain(prepared, planned.plan, planned.snapshots, self._scanner.timeless(planned), choice)
 
     def _tables(self, query: Query, locations: Mapping[str, str]) -> dict[str, tuple[GroupDefinition, Table]]:
-        tables = {ref: self._table(*parse_reference(ref)) for ref in groups_of(query)}
+        tables = {ref: self._groups.table(*parse_reference(ref)) for ref in groups_of(query)}
         for ref, (definition, _) in tables.items():
             if locations.get(ref, definition.location) != definition.location:
                 raise NotFound(f"feature group {ref} was deleted meanwhile, and made again")
