@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import platform
 import subprocess
-from importlib.metadata import version
+import time
 from pathlib import Path
 
 import psutil
 
 import headrace
-from benchmarks.pinning import usable
+from benchmarks.pinning import processors
+from benchmarks.versions import versions
 
 _ROOT = Path(__file__).parent.parent
-_PACKAGES = ("headrace", "duckdb", "pyarrow", "deltalake")
 _BUSY_PERCENT = 50.0
 _LOOK_SECONDS = 1.0
+_PATIENCE_SECONDS = 60.0
+_SETTINGS = ("HEADRACE_BENCH_DATA", "HEADRACE_TAXI_FILES")
+"""Variables of the environment that change what is measured."""
 
 
 class MachineBusy(Exception):
@@ -36,19 +40,26 @@ class Load:
         return max(self.cpu, self.memory) > _BUSY_PERCENT
 
 
+def is_busy(share: float) -> bool:
+    """Whether others use so much of the processors that times mean little."""
+    return 100 * share > _BUSY_PERCENT
+
+
 @dataclasses.dataclass(frozen=True)
 class Machine:
     """Args:
-    cores: that what was measured could use.
+    processors: numbers of those that what was measured could use, as the system counts them.
     memory: bytes.
+    settings: variables of the environment that change what is measured.
     """
 
     processor: str
-    cores: int
+    processors: tuple[int, ...]
     memory: int
     system: str
     python: str
     versions: dict[str, str]
+    settings: dict[str, str]
     commit: str
     package: str
 
@@ -56,6 +67,15 @@ class Machine:
 def current_load() -> Load:
     """Looks for a second."""
     return Load(psutil.cpu_percent(_LOOK_SECONDS), psutil.virtual_memory().percent)
+
+
+def quiet_load(force: bool) -> Load:
+    """Waits a minute for others to be done, unless forced. Raises MachineBusy."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while (found := current_load()).busy and not force and time.monotonic() < until:
+        pass  # it has looked for a second
+    check_load(found, force)
+    return found
 
 
 def check_load(found: Load, force: bool) -> None:
@@ -70,11 +90,12 @@ def check_load(found: Load, force: bool) -> None:
 def machine() -> Machine:
     return Machine(
         processor=_processor(),
-        cores=usable(),
+        processors=processors(),
         memory=psutil.virtual_memory().total,
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
-        versions={name: version(name) for name in _PACKAGES},
+        versions=versions(),
+        settings={name: os.environ[name] for name in _SETTINGS if name in os.environ},
         commit=_commit(),
         package=package_digest(),
     )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import psutil
-
+from benchmarks.others import Others
 from benchmarks.process import CaseProcess, running
 from benchmarks.sample import Sample
 from benchmarks.workload import Case
@@ -25,7 +23,7 @@ class WrongResult(Exception):
 @dataclasses.dataclass(frozen=True)
 class Measurement:
     """Args:
-    elsewhere: the share of the machine's processors that others used meanwhile.
+    elsewhere: the share of the machine's processors that others used during the rounds.
     background: how often each background case ran meanwhile.
     """
 
@@ -55,10 +53,11 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
                 samples.append(_fresh(case, 0))
             else:
                 warm[case.name] = stack.enter_context(running(case))
+                warm_at = time.monotonic() + case.warm_up
                 samples.append(warm[case.name].run(0, first=True))
+                _warm_up(warm[case.name], runs, warm_at)
         agree(cases, samples)
-        servers = sorted({pid for case in cases for pid in case.servers})
-        used = _Usage([*warm.values(), *(r.process for r in repeated)], servers)
+        others = Others(sorted({pid for case in cases for pid in case.servers}))
         for number in range(1, runs + 1):
             tell(f"round {number} of {runs}")
             turn = []
@@ -69,7 +68,7 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
                     turn.append(_fresh(case, number))
             agree(measured, turn)
             samples += turn
-        elsewhere = used.elsewhere()
+        elsewhere = others.share()
         counts = {r.case.name: r.done for r in repeated}
     return Measurement(tuple(samples), elsewhere, counts)
 
@@ -102,6 +101,14 @@ def agree(cases: Iterable[Case], samples: Iterable[Sample]) -> None:
 
 def _told(sample: Sample) -> str:
     return f"{sample.rows:,} rows" if sample.checksum is None else str(sample.checksum)
+
+
+def _warm_up(process: CaseProcess, runs: int, until: float) -> None:
+    """Runs that do not count; their numbers are those after the rounds'."""
+    number = runs
+    while time.monotonic() < until:
+        number += 1
+        process.run(number)
 
 
 def _fresh(case: Case, number: int) -> Sample:
@@ -141,28 +148,3 @@ def _repeating(case: Case) -> Iterator[_Repeated]:
             thread.join()
     if told.failure is not None:
         raise told.failure
-
-
-class _Usage:
-    """Who used the processors from now on: the benchmark, or others."""
-
-    def __init__(self, processes: Sequence[CaseProcess], servers: Sequence[int]) -> None:
-        self._processes = processes
-        self._servers = [psutil.Process(pid) for pid in servers]
-        self._busy, self._own, self._clock = _busy(), self._used(), time.monotonic()
-
-    def elsewhere(self) -> float:
-        seconds = (time.monotonic() - self._clock) * (os.cpu_count() or 1)
-        others = (_busy() - self._busy) - (self._used() - self._own)
-        return max(0.0, others / seconds) if seconds else 0.0
-
-    def _used(self) -> float:
-        """Processor seconds of this process, of its children that have ended, and of those that run."""
-        cases = sum(process.cpu_seconds() for process in self._processes)
-        return sum(os.times()[:4]) + cases + sum(sum(server.cpu_times()[:2]) for server in self._servers)
-
-
-def _busy() -> float:
-    """Processor seconds that the machine has worked since it started."""
-    times = psutil.cpu_times()._asdict()
-    return float(sum(v for k, v in times.items() if k not in ("idle", "iowait", "guest", "guest_nice")))

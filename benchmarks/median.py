@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_RESAMPLES = 10_000
+_RESAMPLES = 1_000
 _SEED = 20130101
 
 

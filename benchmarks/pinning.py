@@ -31,8 +31,8 @@ def pinned(cpus: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def usable() -> int:
-    """Processors that this process may use."""
+def processors() -> tuple[int, ...]:
+    """Those that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return tuple(sorted(os.sched_getaffinity(0)))
+    return tuple(range(os.cpu_count() or 1))

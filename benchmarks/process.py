@@ -7,6 +7,7 @@ import pickle
 import select
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -15,12 +16,13 @@ import psutil
 
 from benchmarks.message import Failure, Found, Ready, Request, Start, Timing
 from benchmarks.sample import Sample
-from benchmarks.tree import cpu_seconds
 from benchmarks.workload import Case
 
 _ROOT = Path(__file__).parent.parent
 _END_SECONDS = 30.0
-_SAMPLE_SECONDS = 0.005
+_SAMPLE_SECONDS = 0.02
+_LOOK_SECONDS = 0.2
+"""After so long it is looked for what a job has started meanwhile."""
 _LOG_SHOWN = 4_000
 
 
@@ -53,7 +55,7 @@ class CaseProcess:
             self._kill()
             raise
         self._client = psutil.Process(self._process.pid)
-        self._services = [psutil.Process(pid) for pid in ready.services]
+        self._services = {psutil.Process(pid) for pid in ready.services}
 
     def run(self, number: int, *, first: bool = False) -> Sample:
         """Do the job once. The first time the memory is watched, and the answer's content is told."""
@@ -76,11 +78,6 @@ class CaseProcess:
             size=found.size,
         )
 
-    def cpu_seconds(self) -> float:
-        """Of the process and its services, so far."""
-        times = self._client.cpu_times()
-        return float(times.user + times.system) + cpu_seconds(self._services)
-
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._send(None)
@@ -90,15 +87,24 @@ class CaseProcess:
             self._kill()
 
     def _watch(self) -> tuple[int, int]:
-        """Sample both sides' memory until the answer comes. Looking costs time: nothing else is timed meanwhile."""
+        """Sample both sides' memory until the answer comes. Looking costs time, though little."""
         assert self._process.stdout is not None
+        services, looked = self._services, 0.0
         client = service = 0
         while True:
             answered, _, _ = select.select([self._process.stdout], [], [], _SAMPLE_SECONDS)
+            if time.monotonic() - looked > _LOOK_SECONDS:
+                services, looked = self._services | self._started(), time.monotonic()
             client = max(client, _anonymous(self._client))
-            service = max(service, sum(_anonymous(process) for process in self._services))
+            service = max(service, sum(map(_anonymous, services)))
             if answered:
                 return client, service
+
+    def _started(self) -> set[psutil.Process]:
+        try:
+            return set(self._client.children(recursive=True))
+        except psutil.NoSuchProcess:
+            return set()
 
     def _send(self, message: object) -> None:
         assert self._process.stdin is not None

@@ -27,11 +27,12 @@ class BadReport(Exception):
 @dataclasses.dataclass(frozen=True)
 class Report:
     """Args:
+    runs: rounds.
     started: ISO 8601, UTC.
     seconds: from there on, and of what was made before.
     load: before the first run.
     elsewhere: the share of the processors that others used during the runs.
-    noisy: measured by force on a busy machine.
+    noisy: others used more than half of the machine: before, and it was forced, or meanwhile.
     background: how often each background case ran during the runs.
     goals: none unless the size is full, for which they are meant.
     """
@@ -41,6 +42,7 @@ class Report:
     size: str
     scale: float
     unit: str
+    runs: int
     command: str
     started: str
     seconds: float
@@ -65,7 +67,8 @@ class Report:
         """Raises BadReport."""
         try:
             found = json.loads(path.read_text())
-            found["machine"] = Machine(**found["machine"])
+            told = found["machine"]
+            found["machine"] = Machine(**told | {"processors": tuple(told["processors"])})
             found["load"] = Load(**found["load"])
             found["cases"] = [_case(case) for case in found["cases"]]
             found["goals"] = [

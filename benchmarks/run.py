@@ -8,7 +8,7 @@ import time
 
 from rich.console import Console
 
-from benchmarks.machine import check_load, current_load, machine
+from benchmarks.machine import is_busy, machine, quiet_load
 from benchmarks.measure import measure
 from benchmarks.outcome import case_outcomes, goal_outcomes
 from benchmarks.report import Report
@@ -27,24 +27,25 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     progress = Console(stderr=True)
     scale = workload.sizes[size] if size in SIZES else float(size)
     begun = time.perf_counter()
-    with progress.status(f"{workload.name}: data") as status, workload.opened(scale) as cases:
-        load = current_load()
-        check_load(load, force)
-        started = dt.datetime.now(dt.UTC)
-        found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
+    with progress.status(f"{workload.name}: data") as status:
+        load = quiet_load(force)
+        with workload.opened(scale) as cases:
+            started = dt.datetime.now(dt.UTC)
+            found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
     return Report(
         workload=workload.name,
         about=workload.about,
         size=size,
         scale=scale,
         unit=workload.unit,
+        runs=runs,
         command=" ".join(["python -m benchmarks", *sys.argv[1:]]),
         started=started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - begun,
         machine=machine(),
         load=load,
         elsewhere=found.elsewhere,
-        noisy=load.busy,
+        noisy=load.busy or is_busy(found.elsewhere),
         background=found.background,
         baseline=workload.baseline,
         cases=case_outcomes(workload, cases, found.samples),

@@ -27,6 +27,8 @@ class Case:
         python: the interpreter of its process.
         against: the case that it is shown against, where that is not the workload's baseline.
         servers: processes that run for all cases, of which this one's job makes use.
+        warm_up: seconds for which it is run before its runs count, the first among them: what a JVM compiles goes on
+            getting faster.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Case:
     python: str = sys.executable
     against: str | None = None
     servers: tuple[int, ...] = ()
+    warm_up: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

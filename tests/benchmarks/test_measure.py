@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from benchmarks.checksum import Checksum
 from benchmarks.machine import Load, MachineBusy, check_load
 from benchmarks.measure import WrongResult, agree, measure
 from benchmarks.median import median
+from benchmarks.others import Others
 from benchmarks.outcome import goal_outcomes
 from benchmarks.process import CaseFailed
 from benchmarks.runner import ByHand, Headrace
@@ -173,3 +178,49 @@ def test_memory_is_that_of_first_runs() -> None:
     (outcome,) = goal_outcomes([goal], [*samples("a", [1.0], peak=350), *samples("b", [1.0], peak=300)])
     assert outcome.reached.value == 50
     assert outcome.met
+
+
+def test_a_case_is_warmed_up_before_its_runs_count(right: Path) -> None:
+    hand, embedded = cases(right, right)
+    begun = time.monotonic()
+    samples = measure([hand, dataclasses.replace(embedded, warm_up=2.0)], 1, lambda text: None).samples
+    assert time.monotonic() - begun > 2
+    assert [(s.number, s.case) for s in samples] == [
+        (0, "by hand"),
+        (0, "embedded"),
+        (1, "by hand"),
+        (1, "embedded"),
+    ]
+
+
+_BUSY = (
+    "import time; until = time.process_time() + 0.5\nwhile time.process_time() < until: pass\ntime.sleep(60)"
+)
+
+
+def test_what_a_benchmark_starts_is_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = subprocess.Popen([sys.executable, "-c", _BUSY])
+    # Its shell is gone at once, so that it belongs to nobody here.
+    told = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" >/dev/null 2>&1 & echo $!', sys.executable, _BUSY],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    processes = [psutil.Process(own.pid), psutil.Process(int(told.stdout))]
+    try:
+        for process in processes:
+            while sum(process.cpu_times()[:2]) < 0.5:
+                time.sleep(0.05)
+        shares = []
+        for process in processes:
+            monkeypatch.setattr(psutil, "process_iter", lambda process=process: [process])
+            others = Others()
+            monkeypatch.setattr(others, "_before", {})  # as if it had been started since
+            shares.append(others.share())
+        assert shares[0] == 0
+        assert shares[1] > 0
+    finally:
+        for process in processes:
+            process.kill()
+        own.wait()

