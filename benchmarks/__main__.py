@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation import suite as suites
-from benchmarks.evaluation.session import done, go_on, list_steps
+from benchmarks.evaluation.session import done, failed, go_on, list_steps
 from benchmarks.machine import MachineBusy
 from benchmarks.measure import WrongResult
 from benchmarks.process import CaseFailed
@@ -91,11 +91,10 @@ def main(
 def _evaluate(name: str, out: Path, report: bool, force: bool, console: Console) -> int:
     """Its exit code."""
     suite, folder = suites.load(name), out / name
-    failed = {}
     try:
         if not report:
-            failed = go_on(suite, folder, force, console)
-        kept = done(suite, folder)
+            go_on(suite, folder, force, console)
+        kept, why = done(suite, folder), failed(suite, folder)
     except MachineBusy as error:
         console.print(f"{error}. The same command goes on from here.")
         return _BUSY
@@ -104,10 +103,10 @@ def _evaluate(name: str, out: Path, report: bool, force: bool, console: Console)
         return _WRONG
     from benchmarks.evaluation import page
 
-    console.print(f"{page.write(suite, kept, folder / 'page')}", soft_wrap=True)
-    for step, why in failed.items():
-        console.print(f"{step.name} failed: {why.splitlines()[0] if why else ''}", markup=False)
-    return _WRONG if failed else 0
+    console.print(f"{page.write(suite, kept, why, folder / 'page')}", soft_wrap=True)
+    for step, told in why.items():
+        console.print(f"{step.name} failed: {told.splitlines()[0]}", markup=False)
+    return _WRONG if why else 0
 
 
 def _is_size(text: str) -> bool:

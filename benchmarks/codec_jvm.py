@@ -27,6 +27,8 @@ from benchmarks.serializers import Make
 from benchmarks.spark import FACES, PYTHON
 from benchmarks.workload import Case, Goal, Workload
 
+_WARM_UP = 10.0
+"""For which a JVM compiles."""
 _PASSED = 2_000_000
 """Rows of a run: those of scale factor 1 ten times."""
 _SOCKET_BYTES = 64 << 10
@@ -64,8 +66,9 @@ _ON_JVM = _PICKLED | _OTHERS | {_FORY: Way("fory"), _OURS: _WHOLE}
 _SENT = _PICKLED | _OTHERS | {_OURS: Way("stream", _STREAM)}
 
 
-def _passes(rows: Sequence[Any]) -> int:
-    return max(1, min(10, _PASSED // len(rows)))
+def passes(rows: int) -> int:
+    """How often a run does its job with so many rows."""
+    return max(1, min(10, _PASSED // rows))
 
 
 class Peer:
@@ -185,7 +188,7 @@ class OnJVM:
         way, rows = self.way, self.source.rows()
         shared = way.name != "fory"  # of Python and the JVM
         with contextlib.closing(Peer()) as peer:
-            count, passes = len(rows), _passes(rows)
+            count, times = len(rows), passes(len(rows))
             held = way if shared else _WHOLE
             assert peer.hold(_written(rows, held), held) == count
             del rows
@@ -202,11 +205,9 @@ class OnJVM:
                 return given()
 
             if self.job == "write":
-                stage = Stage(
-                    lambda: peer.asked("write", way, passes), lambda _: written(), lambda size: size
-                )
+                stage = Stage(lambda: peer.asked("write", way, times), lambda _: written(), lambda size: size)
             else:
-                stage = Stage(lambda: peer.asked("read", way, passes), lambda _: given())
+                stage = Stage(lambda: peer.asked("read", way, times), lambda _: given())
             yield Staged(lambda _: nullcontext(stage))
 
 
@@ -223,7 +224,7 @@ class ToJVM:
         with contextlib.closing(Peer()) as peer:
 
             def job() -> int:
-                for _ in range(_passes(rows)):
+                for _ in range(passes(len(rows))):
                     peer.ask("take", way)
                     for piece in _written(rows, way):
                         peer.send(piece)
@@ -251,11 +252,11 @@ class FromJVM:
         way, rows = self.way, self.source.rows()
         with contextlib.closing(Peer()) as peer:
             assert peer.hold(_written(rows, _WHOLE), _WHOLE) == len(rows)
-            passes = _passes(rows)
+            times = passes(len(rows))
             del rows
 
             def job() -> list[Any]:
-                for _ in range(passes):
+                for _ in range(times):
                     found = _read(peer.given("give", way), way)
                 return found
 
@@ -271,7 +272,8 @@ def _faster(case: str, *, row: float, hundred: float) -> tuple[Goal, ...]:
 
 def _cases(scale: float, ways: Mapping[str, Callable[[Parts], Runner]]) -> list[Case]:
     source = Parts(data.tpch(scale, ["part"])["part"])
-    return [Case(name, make(source), python=PYTHON) for name, make in ways.items()]
+    warm_up = _WARM_UP if scale >= 1 else 0.0
+    return [Case(name, make(source), python=PYTHON, warm_up=warm_up) for name, make in ways.items()]
 
 
 def _workload(

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -53,9 +54,18 @@ def generated(name: str, query: str) -> Path:
     return _once(DATA / name, generate) / "rows.parquet"
 
 
-def made(name: str, generate: Callable[[Path], None]) -> Path:
+def made(name: str, generate: Callable[[Path], None], within: Path = DATA) -> Path:
     """A folder that others' programs write."""
-    return _once(DATA / name, generate)
+    return _once(within / name, generate)
+
+
+@contextlib.contextmanager
+def in_memory() -> Iterator[Path]:
+    """A folder in the machine's memory, where there is one, or else on its disk; it is gone at the end."""
+    memory = Path("/dev/shm")
+    DATA.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="headrace-", dir=memory if memory.is_dir() else DATA) as folder:
+        yield Path(folder)
 
 
 def lake(name: str, write: Callable[[hr.FeatureStore], None]) -> Path:

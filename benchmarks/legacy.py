@@ -6,6 +6,7 @@ Spark; tables are Hudi's copy-on-write ones.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import headrace as hr
 from benchmarks import data
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.runner import Runner, Stage, Staged
@@ -54,6 +56,7 @@ _HUDI = {
     "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
     "hoodie.datasource.write.partitionpath.field": "",
 }
+_WARM_UP = 60.0
 _BATCH = 1_000
 """Rows of a message that is `BATCHED`."""
 BATCHED = "batched"
@@ -122,7 +125,9 @@ class Materialise:
 
         def answer(_: object) -> Checksum:
             with session() as found:
-                return checksum(_table(_frame(found, folder)))
+                told = checksum(_table(_frame(found, folder)))
+                _remove(found, folder)
+                return told
 
         yield Stage(job, answer)
 
@@ -143,27 +148,43 @@ def _frame(session: SparkSession, folder: str) -> pd.DataFrame:
     return rows.drop(*(name for name in rows.columns if name.startswith("_hoodie_"))).toPandas()
 
 
+def _remove(session: SparkSession, folder: str) -> None:
+    path = session._jvm.org.apache.hadoop.fs.Path(folder)
+    path.getFileSystem(session._jsc.hadoopConfiguration()).delete(path, True)
+
+
 def _table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 @dataclasses.dataclass(frozen=True)
 class SparkRead:
-    """A Hudi table to a pandas frame, by Arrow, in the session that has written it."""
+    """A Hudi table to a pandas frame: a snapshot query and `toPandas` by Arrow, in the session that has written it."""
 
     written: Materialise
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
-        folder = f"{self.written.spark.lake.uri}/{self.written.topic.name}"
         with self.written.spark.session() as session:
-            self.written.write(session, folder)
+            self.written.write(session, self._folder)
+            yield Staged(lambda _: nullcontext(Stage(lambda: _frame(session, self._folder), _table)))
 
-            @contextmanager
-            def stage(_: int) -> Iterator[Stage]:
-                yield Stage(lambda: _frame(session, folder), _table)
+    @property
+    def _folder(self) -> str:
+        return f"{self.written.spark.lake.uri}/{self.written.topic.name}"
 
-            yield Staged(stage)
+
+@dataclasses.dataclass(frozen=True)
+class ColdSparkRead(SparkRead):
+    """The same of a table that another has written, in a session that is started for it."""
+
+    @contextmanager
+    def opened(self) -> Iterator[Staged]:
+        def job() -> pd.DataFrame:
+            with self.written.spark.session() as session:
+                return _frame(session, self._folder)
+
+        yield Staged(lambda _: nullcontext(Stage(job, _table)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,6 +193,29 @@ class FrameWrite(Write):
 
     def _rows(self) -> Any:
         return pq.read_table(self.path).to_pandas()
+
+
+@dataclasses.dataclass(frozen=True)
+class ColdWrite(FrameWrite):
+    """The same by a process that has not written yet: its first store, connected meanwhile, and its first group."""
+
+    @contextmanager
+    def opened(self) -> Iterator[Staged]:
+        yield Staged(self._stage)
+
+    @contextmanager
+    def _stage(self, number: int) -> Iterator[Stage]:
+        rows, name = self._rows(), f"cold_{number}"
+        with contextlib.ExitStack() as stack:
+
+            def job() -> hr.FeatureGroup:
+                store = stack.enter_context(self.lake.connected())
+                group = store.create_feature_group(name, primary_key=list(self.keys))
+                stack.callback(store.delete_feature_group, name, 1)
+                self._insert(group, rows)
+                return group
+
+            yield Stage(job, lambda group: checksum(group.read().to_reader()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,19 +244,29 @@ def _cases(table: str, scale: float) -> Iterator[list[Case]]:
         for lake in (lakes.local, lakes.hopsfs):
             fill(lake, path, keys)
 
-        def legacy(name: str, runner: Runner, python: str = sys.executable, fresh: bool = False) -> Case:
-            return Case(
-                name, runner, python=python, fresh=fresh, servers=(*lakes.hdfs.servers, kafka.daemon.pid)
-            )
+        written = Materialise(spark, many, keys, warm=True)
+        warm_up = _WARM_UP if scale >= 1 else 0.0
+
+        def legacy(name: str, runner: Runner, python: str = sys.executable, **told: Any) -> Case:
+            return Case(name, runner, python=python, servers=(*lakes.hdfs.servers, kafka.daemon.pid), **told)
 
         yield [
             Case("source", Source(path), role="reference"),
             legacy("upload", Upload(one), fresh=fresh),
             legacy(f"upload, {BATCHED}", Upload(many), fresh=fresh),
             legacy("materialise, cold", Materialise(spark, one, keys, warm=False), PYTHON, fresh=True),
-            legacy("materialise", Materialise(spark, one, keys, warm=True), PYTHON),
-            legacy(f"materialise, {BATCHED}", Materialise(spark, many, keys, warm=True), PYTHON),
-            legacy("read, Spark", SparkRead(Materialise(spark, many, keys, warm=True)), PYTHON),
+            legacy("materialise", Materialise(spark, one, keys, warm=True), PYTHON, warm_up=warm_up),
+            legacy(
+                f"materialise, {BATCHED}", Materialise(spark, many, keys, warm=True), PYTHON, warm_up=warm_up
+            ),
+            legacy("read, Spark", SparkRead(written), PYTHON),
+            legacy("read, Spark, cold", ColdSparkRead(written), PYTHON, fresh=True),
+            Case(
+                "write, hopsfs, cold",
+                ColdWrite(lakes.hopsfs, path, keys),
+                fresh=True,
+                servers=lakes.hopsfs.servers,
+            ),
             *(
                 Case(f"{op}, {name}", runner, fresh=fresh, servers=lake.servers)
                 for name, lake in (("hopsfs", lakes.hopsfs), ("local", lakes.local))
@@ -234,6 +288,8 @@ def _workload(name: str, rows: str, table: str, scale: float, runs: int) -> Work
             "materialise",
             f"materialise, {BATCHED}",
             "read, Spark",
+            "read, Spark, cold",
+            "write, hopsfs, cold",
             *(f"{op}, {name}" for name in ("hopsfs", "local") for op in ("write", "read")),
         ),
         goals=(),

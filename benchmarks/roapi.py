@@ -32,11 +32,13 @@ _SECONDS = 3_600.0
 @dataclasses.dataclass(frozen=True)
 class Roapi:
     """Args:
-    folder: of a table of Delta, which the server reads at each query; by its default it is read once, into memory.
+    folder: of a table of Delta.
+    in_memory: the server reads it once and keeps it, as by its default; else at each query.
     """
 
     folder: Path
     schema: pa.Schema
+    in_memory: bool = False
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
@@ -46,7 +48,7 @@ class Roapi:
             config = Path(scratch, "roapi.yml")
             config.write_text(
                 f"addr:\n  http: {address}\ntables:\n  - name: {_TABLE}\n    uri: {self.folder}\n"
-                "    option:\n      format: delta\n      use_memory_table: false\n"
+                f"    option:\n      format: delta\n      use_memory_table: {str(self.in_memory).lower()}\n"
             )
             program = Path(sysconfig.get_path("scripts")) / "roapi"
             server = Daemon([program, "--config", config], Path(scratch, "log"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from benchmarks import spark_data
+from benchmarks import data, spark_data
 from benchmarks.runner import Run
 from benchmarks.workload import Case, Goal, Workload
 
@@ -30,7 +30,7 @@ SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
 }
-_THEIRS, _OURS = "Spark", "Arrow"
+_THEIRS, _OURS, _DEFAULT = "Spark", "Arrow", "default"
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def opened(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
     """A session on this machine's processors, with the Arrow data source."""
     import headrace.spark
 
-    with kept(headrace.spark.session(master="local[2]", config=SETTINGS | dict(settings))) as session:
+    with kept(headrace.spark.session(master="local[*]", config=SETTINGS | dict(settings))) as session:
         yield session
 
 
@@ -59,6 +59,7 @@ class SparkRead:
     Args:
         source: the name of a reader of Spark.
         sums: expressions of SQL.
+        settings: of the session.
     """
 
     path: Path
@@ -66,10 +67,11 @@ class SparkRead:
     sums: tuple[str, ...]
     schema: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @contextmanager
     def opened(self) -> Iterator[Run]:
-        with opened() as session:
+        with opened(self.settings) as session:
             yield lambda _: summed(self._frame(session), self.sums)
 
     def _frame(self, session: SparkSession) -> DataFrame:
@@ -143,7 +145,7 @@ def _plain(value: Any) -> Any:
 
 
 _NUMBERS = tuple(f"sum({name})" for name in spark_data.NUMBERS)
-_CODECS = {"dictionary-snappy": 1.25, "snappy": 1.0, "gzip": 1.1, "zstd": 1.1}
+_CODECS = {"none": 1.25, "dictionary-snappy": 1.25, "snappy": 1.0, "gzip": 1.1, "zstd": 1.1}
 _WIDTHS = (1, 10, 50, 100)
 _FACES = ("SQL", "Dataset", "RDD")
 _BATCHES = (1_024, 8_192, 131_072, 1_048_576)
@@ -153,18 +155,30 @@ _TYPES = {
     "dates": ("sum(datediff(day, DATE'2000-01-01'))", "sum(unix_micros(moment) % 1000003)"),
     "nested": ("sum(size(list))", "sum(list[0])", "sum(deep.a)", "sum(length(deep.b))"),
 }
+_WARM_UP = 10.0
+"""For which a JVM compiles."""
 _CSV = {"header": "true"}
+_CSV_NUMBERS = ", ".join(f"{name} BIGINT" for name in spark_data.NUMBERS)
+
+Make = Callable[[int, Path], Sequence[Case]]
+"""Cases over so many rows, which lie in a folder."""
 
 
 def _workload(
     name: str,
     about: str,
     rows: int,
-    cases: Callable[[int], Sequence[Case]],
+    make: Make,
     goals: tuple[Goal, ...],
     systems: tuple[str, ...] = (_THEIRS, _OURS),
     runs: int = 7,
 ) -> Workload:
+    @contextmanager
+    def cases(scale: float) -> Iterator[Sequence[Case]]:
+        warm_up = _WARM_UP if scale >= 1_000_000 else 0.0
+        with data.in_memory() as folder:
+            yield [dataclasses.replace(case, warm_up=warm_up) for case in make(int(scale), folder)]
+
     return Workload(
         name=f"spark-{name}",
         about=about,
@@ -173,18 +187,18 @@ def _workload(
         systems=systems,
         goals=goals,
         runs=runs,
-        cases=lambda scale: cases(int(scale)),
+        cases=cases,
         baseline=systems[0] if len(systems) == 2 else None,
     )
 
 
 def _parquet(
-    name: str, about: str, rows: int, file: Callable[[int], Path], sums: tuple[str, ...], faster: float
+    name: str, about: str, rows: int, file: Callable[[int, Path], Path], sums: tuple[str, ...], faster: float
 ) -> Workload:
     """One file, read by both; `faster` is the goal, in times Spark's own reader."""
 
-    def cases(size: int) -> list[Case]:
-        path = file(size)
+    def cases(size: int, folder: Path) -> list[Case]:
+        path = file(size, folder)
         return [
             _case(_THEIRS, SparkRead(path, "parquet", sums)),
             _case(_OURS, SparkRead(path, "arrow", sums)),
@@ -201,31 +215,45 @@ def _faster(times: float) -> tuple[Goal, ...]:
     return (Goal(_OURS, round(1 / times, 3), way="ratio", against=_THEIRS),)
 
 
-def _batches(rows: int) -> list[Case]:
-    path = spark_data.numbers(rows)
-    options = {f"{size:,} rows": {"batchRows": str(size)} for size in _BATCHES} | {"default": {}}
-    return [_case(name, SparkRead(path, "arrow", _NUMBERS, options=told)) for name, told in options.items()]
+def _batches(rows: int, folder: Path) -> list[Case]:
+    path = spark_data.numbers(rows, folder)
+    cases = [_case(_DEFAULT, SparkRead(path, "arrow", _NUMBERS))]
+    for size in _BATCHES:
+        asked = {"batchRows": str(size)}
+        cases.append(_case(f"{size:,} rows", SparkRead(path, "arrow", _NUMBERS, options=asked)))
+    cases.append(_case(_THEIRS, SparkRead(path, "parquet", _NUMBERS)))
+    for size in _BATCHES:
+        asked = {"spark.sql.parquet.columnarReaderBatchSize": str(size)}
+        cases.append(_case(f"{_THEIRS}, {size:,} rows", SparkRead(path, "parquet", _NUMBERS, settings=asked)))
+    return cases
 
 
-def _csv(rows: int) -> list[Case]:
-    path, schema = spark_data.csv(rows), spark_data.CSV_SCHEMA
-    sums = ("sum(a)", "sum(b)", "sum(length(text))", "sum(datediff(day, DATE'2000-01-01'))")
+def _csv(path: Path, schema: str, sums: tuple[str, ...]) -> list[Case]:
     return [
         _case(_THEIRS, SparkRead(path, "csv", sums, schema, _CSV)),
         _case(_OURS, SparkRead(path, "arrow", sums, schema, _CSV)),
     ]
 
 
-def _csv_schema(rows: int) -> list[Case]:
-    path, options = spark_data.csv(rows), _CSV | {"inferSchema": "true"}
+def _csv_lines(rows: int, folder: Path) -> list[Case]:
+    sums = ("sum(a)", "sum(b)", "sum(length(text))", "sum(datediff(day, DATE'2000-01-01'))")
+    return _csv(spark_data.csv(rows, folder), spark_data.CSV_SCHEMA, sums)
+
+
+def _csv_numbers(rows: int, folder: Path) -> list[Case]:
+    return _csv(spark_data.numbers_csv(rows, folder), _CSV_NUMBERS, _NUMBERS)
+
+
+def _csv_schema(rows: int, folder: Path) -> list[Case]:
+    path, options = spark_data.csv(rows, folder), _CSV | {"inferSchema": "true"}
     return [
         _case(_THEIRS, Inferred(path, "csv", (), options=options)),
         _case(_OURS, Inferred(path, "arrow", (), options=options)),
     ]
 
 
-def _faces(rows: int) -> list[Case]:
-    path, sums = spark_data.numbers(rows), (f"sum({' + '.join(spark_data.NUMBERS)})",)
+def _faces(file: Callable[[int, Path], Path], rows: int, folder: Path) -> list[Case]:
+    path, sums = file(rows, folder), (f"sum({' + '.join(spark_data.NUMBERS)})",)
     runners: dict[str, tuple[BySQL | ByScala, BySQL | ByScala]] = {
         "SQL": (BySQL(path, "parquet", sums), BySQL(path, "arrow", sums)),
         "Dataset": (ByScala(path, "dataset", ("parquet",)), ByScala(path, "dataset", ("arrow",))),
@@ -238,8 +266,8 @@ def _faces(rows: int) -> list[Case]:
     ]
 
 
-def _bridge(rows: int) -> list[Case]:
-    path = spark_data.numbers(rows)
+def _bridge(rows: int, folder: Path) -> list[Case]:
+    path = spark_data.numbers(rows, folder)
     return [_case("pandas", Bridge(path, _NUMBERS)), _case(_OURS, SparkRead(path, "arrow", _NUMBERS))]
 
 
@@ -254,7 +282,7 @@ WORKLOADS = (
     ),
     _parquet(
         "links",
-        f"{spark_data.LINKS} hard links to a file of four columns of integers in Parquet, summed in Spark",
+        "hard links to a file of four columns of integers in Parquet, summed in Spark",
         200_000_000,
         spark_data.linked,
         _NUMBERS,
@@ -263,7 +291,7 @@ WORKLOADS = (
     *(
         _parquet(
             codec,
-            f"four columns of integers in Parquet, {codec}, summed in Spark",
+            f"four columns of integers below a million in Parquet, {codec}, summed in Spark",
             8_000_000,
             functools.partial(spark_data.compressed, codec),
             _NUMBERS,
@@ -293,27 +321,46 @@ WORKLOADS = (
         )
         for kind, sums in _TYPES.items()
     ),
-    _workload(
-        "faces",
-        "four columns of integers in Parquet, uncompressed, by SQL, as a Dataset and as an RDD",
-        10_000_000,
-        _faces,
-        tuple(Goal(f"{_OURS}, {face}", 1.0, way="ratio", against=f"{_THEIRS}, {face}") for face in _FACES),
-        tuple(f"{reader}, {face}" for face in _FACES for reader in (_THEIRS, _OURS)),
+    *(
+        _workload(
+            name,
+            f"four columns of integers in Parquet, {about}, by SQL, as a Dataset and as an RDD",
+            rows,
+            functools.partial(_faces, file),
+            tuple(
+                Goal(f"{_OURS}, {face}", 1.0, way="ratio", against=f"{_THEIRS}, {face}") for face in _FACES
+            ),
+            tuple(f"{reader}, {face}" for face in _FACES for reader in (_THEIRS, _OURS)),
+        )
+        for name, about, rows, file in (
+            ("faces", "uncompressed", 10_000_000, spark_data.numbers),
+            ("faces-gzip", "gzip", 8_000_000, functools.partial(spark_data.compressed, "gzip")),
+        )
     ),
     _workload(
         "batches",
         "four columns of integers in Parquet, in batches of 1 K to 1 M rows",
         20_000_000,
         _batches,
-        tuple(Goal("default", 1.05, way="ratio", against=f"{size:,} rows") for size in _BATCHES),
-        (*(f"{size:,} rows" for size in _BATCHES), "default"),
+        tuple(Goal(_DEFAULT, 1.05, way="ratio", against=f"{size:,} rows") for size in _BATCHES),
+        (
+            *(_DEFAULT, *(f"{size:,} rows" for size in _BATCHES)),
+            *(_THEIRS, *(f"{_THEIRS}, {size:,} rows" for size in _BATCHES)),
+        ),
     ),
     _workload(
         "csv",
         "an integer, a double, a text and a date in CSV, their schema given, summed in Spark",
         10_000_000,
-        _csv,
+        _csv_lines,
+        _faster(4.5),
+        runs=5,
+    ),
+    _workload(
+        "csv-numbers",
+        "four columns of integers in CSV, their schema given, summed in Spark",
+        10_000_000,
+        _csv_numbers,
         _faster(4.5),
         runs=5,
     ),

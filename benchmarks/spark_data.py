@@ -1,4 +1,4 @@
-"""Files for Spark to read, generated once."""
+"""Files for Spark to read, generated in a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from benchmarks import data
 
 NUMBERS = ("a", "b", "c", "d")
 CSV_SCHEMA = "a BIGINT, b DOUBLE, text STRING, day DATE"
-LINKS = 10
+_LINKED_ROWS = 20_000_000
+_LINKS = 10
+"""At least."""
 _GROUP_ROWS = 1_000_000
 _FEW = 1_000
 """Values that a dictionary pays for."""
@@ -25,65 +27,81 @@ Block = Callable[[np.random.Generator, int], pa.Table]
 """So many rows, drawn by chance that does not change."""
 
 
-def numbers(rows: int) -> Path:
+def numbers(rows: int, folder: Path) -> Path:
     """Four columns of 64-bit integers, uncompressed and without dictionaries."""
-    return _parquet(f"spark-numbers-{rows}", rows, _integers(len(NUMBERS), NUMBERS), "none")
+    return _parquet(folder, f"numbers-{rows}", rows, _integers(len(NUMBERS), NUMBERS), "none")
 
 
-def compressed(name: str, rows: int) -> Path:
-    """The same, compressed by a codec; `dictionary-snappy` has few values."""
+def compressed(name: str, rows: int, folder: Path) -> Path:
+    """The same with smaller values, by a codec, or `none`; `dictionary-snappy` has few values."""
     codec = name.removeprefix("dictionary-")
     few = codec != name
     block = _integers(len(NUMBERS), NUMBERS, _FEW if few else 1_000_000)
-    return _parquet(f"spark-{name}-{rows}", rows, block, codec, few)
+    return _parquet(folder, f"{name}-{rows}", rows, block, codec, few)
 
 
-def linked(rows: int) -> Path:
-    """A folder of `LINKS` hard links to one such file, which together have so many rows and take the room of one."""
-    file = numbers(rows // LINKS)
+def linked(rows: int, folder: Path) -> Path:
+    """A folder of hard links to one such file, which together have so many rows and take the room of one."""
+    alone = min(_LINKED_ROWS, rows // _LINKS)
+    file = numbers(alone, folder)
 
-    def generate(folder: Path) -> None:
-        for number in range(LINKS):
-            (folder / f"{number}.parquet").hardlink_to(file)
+    def generate(made: Path) -> None:
+        for number in range(rows // alone):
+            (made / f"{number}.parquet").hardlink_to(file)
 
-    return data.made(f"spark-links-{rows}", generate)
+    return data.made(f"links-{rows}", generate, folder)
 
 
-def wide(columns: int, rows: int) -> Path:
+def wide(columns: int, rows: int, folder: Path) -> Path:
     names = tuple(f"c{i}" for i in range(columns))
-    return _parquet(f"spark-wide-{rows}", rows, _integers(columns, names), "none", group=_GROUP_ROWS // 8)
+    return _parquet(folder, f"wide-{rows}", rows, _integers(columns, names), "none", group=_GROUP_ROWS // 8)
 
 
-def typed(name: str, rows: int) -> Path:
+def typed(name: str, rows: int, folder: Path) -> Path:
     """Columns of one kind of type, as Spark's own writer would compress them."""
-    return _parquet(f"spark-{name}-{rows}", rows, _TYPES[name], "snappy", use_dictionary=True)
+    return _parquet(folder, f"{name}-{rows}", rows, _TYPES[name], "snappy", use_dictionary=True)
 
 
-def csv(rows: int) -> Path:
-    def generate(folder: Path) -> None:
-        written: pa_csv.CSVWriter | None = None
-        for block in _blocks(rows, _GROUP_ROWS, _line):
-            written = written or pa_csv.CSVWriter(folder / "rows.csv", block.schema)
-            written.write_table(block)
-        assert written is not None
-        written.close()
+def csv(rows: int, folder: Path) -> Path:
+    """An integer, a double, a text and a date."""
+    return _csv(folder, f"csv-{rows}", rows, _line)
 
-    return data.made(f"spark-csv-{rows}", generate) / "rows.csv"
+
+def numbers_csv(rows: int, folder: Path) -> Path:
+    """Those of `numbers`."""
+    return _csv(folder, f"numbers-csv-{rows}", rows, _integers(len(NUMBERS), NUMBERS))
+
+
+def _csv(folder: Path, name: str, rows: int, block: Block) -> Path:
+    def generate(made: Path) -> None:
+        blocks = _blocks(rows, _GROUP_ROWS, block)
+        first = next(blocks)
+        with pa_csv.CSVWriter(made / "rows.csv", first.schema) as file:
+            for table in itertools.chain([first], blocks):
+                file.write_table(table)
+
+    return data.made(name, generate, folder) / "rows.csv"
 
 
 def _parquet(
-    name: str, rows: int, block: Block, codec: str, use_dictionary: bool = False, group: int = _GROUP_ROWS
+    folder: Path,
+    name: str,
+    rows: int,
+    block: Block,
+    codec: str,
+    use_dictionary: bool = False,
+    group: int = _GROUP_ROWS,
 ) -> Path:
-    def generate(folder: Path) -> None:
+    def generate(made: Path) -> None:
         blocks = _blocks(rows, group, block)
         first = next(blocks)
         with pq.ParquetWriter(
-            folder / "rows.parquet", first.schema, compression=codec, use_dictionary=use_dictionary
+            made / "rows.parquet", first.schema, compression=codec, use_dictionary=use_dictionary
         ) as file:
             for table in itertools.chain([first], blocks):
                 file.write_table(table, row_group_size=group)
 
-    return data.made(name, generate) / "rows.parquet"
+    return data.made(name, generate, folder) / "rows.parquet"
 
 
 def _blocks(rows: int, size: int, block: Block) -> Iterator[pa.Table]:

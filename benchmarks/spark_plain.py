@@ -41,7 +41,7 @@ def plain_session(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
 
     classes = {"spark.driver.extraClassPath": f"{sys.prefix}/jars/*:{_HUDI}/*"}
     with tempfile.TemporaryDirectory() as scratch:
-        builder = SparkSession.builder.master("local[2]").config("spark.local.dir", scratch)
+        builder = SparkSession.builder.master("local[*]").config("spark.local.dir", scratch)
         for name, value in (_SETTINGS | _DELTA | classes | dict(settings)).items():
             builder = builder.config(name, value)
         with kept(builder.getOrCreate()) as session:
@@ -92,7 +92,7 @@ def _server(
     command = [
         home / "bin" / "spark-submit",
         "--master",
-        "local[2]",
+        "local[*]",
         "--class",
         f"org.apache.spark.sql.{main}",
     ]

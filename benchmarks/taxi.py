@@ -160,6 +160,7 @@ def _cases(rows: float) -> Iterator[list[Case]]:
             case("PostgreSQL, ADBC", Adbc(*table), sys.executable, *postgresql),
             case("Feast, remote", Remote(files, schema, key=KEY, event_time=TIME), feast_python()),
             case("ROAPI", Roapi(delta, schema)),
+            case("ROAPI, in memory", Roapi(delta, schema, in_memory=True)),
         ]
 
 
@@ -178,6 +179,7 @@ _SYSTEMS = (
     "PostgreSQL, ADBC",
     "Feast, remote",
     "ROAPI",
+    "ROAPI, in memory",
 )
 
 WORKLOADS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ _COLOURS = (
     "#00525e",
 )
 _PRINTED = "#c0392b"
-_UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s"}
+_UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s", "%": "% of the time"}
 
 
 def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
@@ -49,6 +50,7 @@ def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
 def _measured(axes: Axes, rows: Sequence[Row]) -> None:
     sizes = list(dict.fromkeys(_size(row) for row in rows))
     systems = list(dict.fromkeys(row.system for row in rows))
+    is_quoted = False
     width = 0.85 / len(systems)
     for at, system in enumerate(systems):
         own = [row for row in rows if row.system == system]
@@ -70,10 +72,15 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
             "D",
             color=_PRINTED,
             markersize=4,
-            label="the paper" if at == 0 and printed else None,
+            label="the paper" if printed and not is_quoted else None,
         )
-    axes.set_yscale("log")
-    axes.set_ylabel(f"{_UNITS[rows[0].experiment.unit]} (logarithmic)")
+        is_quoted |= bool(printed)
+    unit = rows[0].experiment.unit
+    if unit == "%":
+        axes.set_ylabel(_UNITS[unit])
+    else:
+        axes.set_yscale("log")
+        axes.set_ylabel(f"{_UNITS[unit]} (logarithmic)")
     axes.set_xticks(range(len(sizes)), sizes)
 
 
@@ -114,21 +121,31 @@ def _size(found: Row | SpeedUp) -> str:
 
 
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
-    sizes = [_size(found) for found in speed_ups]
-    for at, found in enumerate(speed_ups):
-        if found.here:
-            below, above = found.here.value - found.here.low, found.here.high - found.here.value
-            axes.errorbar(
-                at, found.here.value, yerr=[[below], [above]], fmt="o", color=_COLOURS[0], capsize=3
-            )
-        if found.printed:
-            axes.vlines(at + 0.15, min(found.printed), max(found.printed), color=_PRINTED)
-            axes.plot([at + 0.15] * len(found.printed), found.printed, "D", color=_PRINTED, markersize=4)
-    known = [(at, found.here.value) for at, found in enumerate(speed_ups) if found.here]
-    axes.plot([at for at, _ in known], [value for _, value in known], color=_COLOURS[0], linewidth=0.8)
+    sizes = list(dict.fromkeys(map(_size, speed_ups)))
+    pairs = itertools.groupby(speed_ups, key=lambda found: (found.system, found.against))
+    count = len({(found.system, found.against) for found in speed_ups})
+    for number, ((system, against), own) in enumerate(pairs):
+        away = (number - (count - 1) / 2) * 0.5 / count
+        colour = _COLOURS[number * 2 % len(_COLOURS)]
+        known: list[tuple[float, float]] = []
+        for found in own:
+            at = sizes.index(_size(found)) + away
+            if found.here:
+                here = found.here
+                below, above = here.value - here.low, here.high - here.value
+                axes.errorbar(at, here.value, yerr=[[below], [above]], fmt="o", color=colour, capsize=3)
+                known.append((at, here.value))
+            if found.printed:
+                values, beside = found.printed.values, at + 0.1
+                axes.vlines(beside, min(values), max(values), color=_PRINTED)
+                axes.plot([beside] * len(values), values, "D", color=_PRINTED, markersize=4)
+        label = f"{system} beside {against}" if count > 1 else None
+        axes.plot([at for at, _ in known], [v for _, v in known], color=colour, linewidth=0.8, label=label)
     axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
     axes.set_ylim(bottom=0)
     axes.set_xlim(-0.6, len(sizes) - 0.4)
     axes.set_xticks(range(len(sizes)), sizes)
+    if count > 1:
+        axes.legend(fontsize=6)
     unit = speed_ups[0].experiment.unit
     axes.set_ylabel(f"times as {'small' if unit == 'bytes' else 'fast'} (red: the paper)")

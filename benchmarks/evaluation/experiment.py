@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmarks.catalog import WORKLOADS
 
-Unit = Literal["s", "bytes", "MB/s"]
+Unit = Literal["s", "bytes", "MB/s", "%"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Point:
     """A size at which a workload is run.
 
     Args:
-        name: as the paper says it.
+        name: as the paper says it, where it has such a size.
         workload: its name.
         scale: in the workload's unit, which is megabytes where they are counted by the second; its full size where
             none is given.
@@ -43,8 +43,10 @@ class Experiment:
         systems: cases of the workload, each with the paper's system for which it stands; None where the paper has none.
         ours: the case that the paper's own system became.
         against: the case that it is to replace.
+        also: other cases that are compared, each with the one that it is to replace.
         sums: systems that are several cases, one after the other.
         unit: of what is compared.
+        beyond: a case; what is compared is the share of each other's time that it takes longer. The unit is `%`.
         whole: whether what is given has all rows of the table, so that rows a second can be told.
         boxes: whether all runs are drawn, as boxes, as the paper has them.
         said: what is to be known of the comparison, in a sentence.
@@ -62,6 +64,13 @@ class Experiment:
     unit: Unit = "s"
     whole: bool = True
     boxes: bool = False
+    also: tuple[tuple[str, str], ...] = ()
+    beyond: str | None = None
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """What is compared, the paper's own system first."""
+        return ((self.ours, self.against), *self.also)
 
     @property
     def key(self) -> str:

@@ -21,7 +21,8 @@ class Measured:
     mean, stdev: of the same; no deviation of a single run.
     rows_per_second: None where bytes are compared, or what is given has not the table's rows.
     cpu_per_million: seconds of processors for a million rows, of client and service; None as above.
-    peak: bytes of memory of client and service; None where it was not watched.
+    peak: bytes of memory of client and service, of systems that are several cases the most; None where it was not
+        watched.
     """
 
     values: tuple[float, ...]
@@ -35,19 +36,19 @@ class Measured:
 
 def measured(experiment: Experiment, case: str, point: Point, report: Report | None) -> Measured | None:
     """None where it was not measured."""
-    own = [] if report is None else [s for s in samples(experiment, report) if s.case == case]
-    if not own:
+    found = [] if report is None else samples(experiment, report)
+    own = [s for s in found if s.case == case]
+    if report is None or not own:
         return None
     runs = timed(own)
-    peaks = [sample.peak for sample in own if sample.peak is not None]
+    parts = experiment.sums.get(case, (case,))
+    peaks = [s.peak for s in report.samples if s.case in parts and s.peak is not None]
+    values = _values(experiment, point, own, found)
     speed = cpu = None
-    if experiment.unit == "bytes":
-        values = [float(sample.size) for sample in own if sample.size is not None]
-    else:
-        values = [_value(sample, experiment, point) for sample in runs]
-    if experiment.whole and experiment.unit != "bytes":
-        speed = statistics.median(sample.rows / sample.wall for sample in runs)
-        cpu = statistics.fmean(1e6 * (sample.cpu + sample.server_cpu) / sample.rows for sample in runs)
+    if experiment.whole and experiment.unit in ("s", "MB/s"):
+        rows = [sample.rows * point.times for sample in runs]
+        speed = statistics.median(n / s.wall for n, s in zip(rows, runs, strict=True))
+        cpu = statistics.fmean(1e6 * (s.cpu + s.server_cpu) / n for n, s in zip(rows, runs, strict=True))
     return Measured(
         tuple(values),
         median(values),
@@ -68,7 +69,15 @@ def samples(experiment: Experiment, report: Report) -> Sequence[Sample]:
     ]
 
 
-def _value(sample: Sample, experiment: Experiment, point: Point) -> float:
-    if experiment.unit == "MB/s":
-        return point.number / sample.wall
-    return sample.wall / point.times
+def _values(
+    experiment: Experiment, point: Point, own: Sequence[Sample], found: Sequence[Sample]
+) -> list[float]:
+    match experiment.unit:
+        case "bytes":
+            return [float(s.size) for s in own if s.size is not None]
+        case "MB/s":
+            return [point.number / s.wall for s in timed(own)]
+        case "%":
+            base = timed([s for s in found if s.case == experiment.beyond])
+            return [100 * (1 - b.wall / s.wall) for s, b in zip(timed(own), base, strict=False)]
+    return [s.wall / point.times for s in timed(own)]

@@ -1,4 +1,4 @@
-"""The report of a suite: a folder with one page that stands alone, its pictures, and a CSV of all rows."""
+"""The report of a suite: a folder with one page that stands alone, its pictures, and all of its figures as CSV."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmarks.evaluation import chart, row
-from benchmarks.evaluation.paper import PAPERS, Paper
-from benchmarks.evaluation.row import Row, SpeedUp
+from benchmarks.evaluation import chart, row, scaling
+from benchmarks.evaluation.paper import PAPERS, Figure, Paper
+from benchmarks.evaluation.row import Printed, Row, SpeedUp
 from benchmarks.evaluation.scaling import Scaling, scalings
 from benchmarks.evaluation.suite import Chosen, Step, Suite
 from benchmarks.median import Median
@@ -27,15 +27,23 @@ class _Shown:
     picture: str
 
 
-def write(suite: Suite, reports: Mapping[Step, Report], folder: Path) -> Path:
-    """The page's path."""
+def write(suite: Suite, reports: Mapping[Step, Report], failed: Mapping[Step, str], folder: Path) -> Path:
+    """The page's path.
+
+    Args:
+        failed: why steps could not be measured.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     rows, speed_ups = row.rows(suite, reports), row.speed_ups(suite, reports)
-    row.write(rows, folder / "rows.csv")
     shown: list[tuple[Paper, list[_Shown]]] = []
     for paper in PAPERS:
         own = [chosen for chosen in suite.chosen if chosen.experiment.paper == paper.key]
         shown.append((paper, [_shown(chosen, rows, speed_ups, folder) for chosen in own]))
+    row.write(rows, folder / "rows.csv")
+    row.write_ratios(speed_ups, folder / "ratios.csv")
+    scaling.write(
+        (found for _, own in shown for one in own for found in one.scalings), folder / "scaling.csv"
+    )
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -43,13 +51,22 @@ def write(suite: Suite, reports: Mapping[Step, Report], folder: Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"amount": _amount, "times": _times, "megabytes": _megabytes}
+    environment.filters |= {
+        "amount": _amount,
+        "figure": _figure,
+        "times": _times,
+        "printed": _printed,
+        "megabytes": _megabytes,
+    }
     page = folder / "index.html"
     page.write_text(
         environment.get_template("page.html.j2").render(
             suite=suite,
             reports=list(reports.values()),
-            missing=[step for step in suite.steps if step not in reports],
+            missing=[step for step in suite.steps if step not in reports and step not in failed],
+            failed={step: why.splitlines()[0] for step, why in failed.items() if step not in reports},
+            commits=sorted({report.machine.commit for report in reports.values()}),
+            machines=list({_machine(report): None for report in reports.values()}),
             papers=shown,
         )
     )
@@ -67,23 +84,45 @@ def _shown(chosen: Chosen, rows: list[Row], speed_ups: list[SpeedUp], folder: Pa
     )
 
 
+def _machine(report: Report) -> str:
+    """What of it is the same for most steps: not how many of its processors were used."""
+    machine = report.machine
+    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    settings = "".join(f", {name}={value}" for name, value in machine.settings.items())
+    memory = f"{machine.memory / 1e9:.0f} GB"
+    return f"{machine.processor}, {memory}, {machine.system}, Python {machine.python}: {versions}{settings}"
+
+
 def _amount(value: float, unit: str) -> str:
     if unit == "bytes":
         return _megabytes(value)
     if unit == "MB/s":
         return f"{value:,.0f} MB/s"
-    if unit.startswith("%"):
-        return f"{value:g} {unit}"
+    if unit == "%":
+        return f"{value:.1f} %"
     return f"{value:.3g} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
+
+
+def _figure(found: Figure) -> str:
+    """As the paper has it."""
+    if found.words:
+        return found.words
+    if found.unit.startswith("%"):
+        return f"{found.value:g} {found.unit}"
+    spread = f" ± {_amount(found.stdev, found.unit)}" if found.stdev else ""
+    return _amount(found.value, found.unit) + spread
 
 
 def _megabytes(value: float) -> str:
     return f"{value / 1e6:,.1f} MB"
 
 
-def _times(found: Median | tuple[float, ...] | None) -> str:
+def _times(found: Median) -> str:
+    return f"{found.value:.2f}x [{found.low:.2f}, {found.high:.2f}]"
+
+
+def _printed(found: Printed | None) -> str:
     if found is None:
         return "figure not in text"
-    if isinstance(found, Median):
-        return f"{found.value:.2f}x [{found.low:.2f}, {found.high:.2f}]"
-    return " to ".join(f"{value:.4g}" for value in found) + "x"
+    told = " to ".join(f"{value:.3g}" for value in found.values) + "x"
+    return told if found.is_ratio else f"{told}, of its two figures"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.evaluation.experiment import Experiment, Point
@@ -18,10 +18,16 @@ from benchmarks.sample import Measure
 
 _HEAD = (
     *("paper", "experiment", "size", "processors", "system", "unit", "median", "low", "high", "runs", "mean"),
-    *("standard deviation", "rows/s", "CPU-s per million rows", "peak bytes", "noisy"),
-    *("stands for", "printed", "printed unit", "printed deviation", "where"),
+    *("standard deviation", "times ours", "rows/s", "CPU-s per million rows", "peak bytes", "noisy"),
+    *("stands for", "printed", "printed unit", "printed deviation", "printed rows/s", "where"),
+)
+_RATIOS_HEAD = (
+    *("paper", "experiment", "size", "processors", "system", "beside"),
+    *("times as fast", "low", "high", "printed from", "printed to", "printed as a ratio"),
 )
 _AT_MOST = "% at most"
+_LESS = "% less"
+_THOUSANDS = "k rows/s"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +37,10 @@ class Row:
     Args:
         cpus: to which it was pinned; None where it had all.
         printed: of the paper's system for which it stands; None where the text has no figure.
+        printed_speed: rows a second, likewise.
+        printed_as_share: the text has a figure, which says how much less it is than with one processor.
         here: None where it was not measured.
+        longer: how many times as much as the experiment's own system takes; None for that one itself.
     """
 
     experiment: Experiment
@@ -39,8 +48,24 @@ class Row:
     cpus: int | None
     system: str
     printed: Figure | None
+    printed_speed: float | None
+    printed_as_share: bool
     here: Measured | None
+    longer: Median | None
     noisy: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Printed:
+    """How many times as fast, in a paper.
+
+    Args:
+        values: one number, or the two ends of a range.
+        is_ratio: it is printed so; else it is that of two printed figures.
+    """
+
+    values: tuple[float, ...]
+    is_ratio: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,31 +73,49 @@ class SpeedUp:
     """How many times as fast what is new is as what it replaces, or how many times smaller.
 
     Args:
-        printed: one number, or the two ends of a range; None where the text has neither it nor both its sides.
+        printed: None where the text has neither it nor both its sides.
     """
 
     experiment: Experiment
     size: str
     cpus: int | None
-    printed: tuple[float, ...] | None
+    system: str
+    against: str
+    printed: Printed | None
     here: Median | None
 
 
 def rows(suite: Suite, reports: Mapping[Step, Report]) -> list[Row]:
     return [
-        Row(
-            chosen.experiment,
-            point.name,
-            step.cpus,
-            case,
-            _figure(chosen.experiment, stands_for, point, step.cpus),
-            measured(chosen.experiment, case, point, reports.get(step)),
-            step in reports and reports[step].noisy,
-        )
+        _row(chosen.experiment, case, stands_for, point, step, reports.get(step))
         for chosen in suite.chosen
         for point, step in chosen.steps
         for case, stands_for in chosen.experiment.systems.items()
     ]
+
+
+def _row(
+    experiment: Experiment, case: str, stands_for: str | None, point: Point, step: Step, report: Report | None
+) -> Row:
+    printed = [f for f in figures_of(experiment) if f.system == stands_for and f.size in ("", point.name)]
+    own = [f for f in printed if f.cpus in (None, step.cpus or 1)]
+    speed = next((1000 * f.value for f in own if f.unit == _THOUSANDS), None)
+    here = measured(experiment, case, point, report)
+    longer = None
+    if here is not None and case != experiment.ours:
+        longer = _times(experiment, experiment.ours, case, report)
+    return Row(
+        experiment,
+        point.name,
+        step.cpus,
+        case,
+        next((f for f in own if f.unit in (experiment.unit, _AT_MOST)), None),
+        speed,
+        any(f.unit == _LESS for f in own),
+        here,
+        longer,
+        report is not None and report.noisy,
+    )
 
 
 def speed_ups(suite: Suite, reports: Mapping[Step, Report]) -> list[SpeedUp]:
@@ -81,28 +124,61 @@ def speed_ups(suite: Suite, reports: Mapping[Step, Report]) -> list[SpeedUp]:
             chosen.experiment,
             point.name,
             step.cpus,
-            _printed(chosen.experiment, point, step.cpus),
-            _times(chosen.experiment, reports.get(step)),
+            ours,
+            against,
+            _printed(chosen.experiment, ours, against, point, step.cpus),
+            _times(chosen.experiment, ours, against, reports.get(step)),
         )
         for chosen in suite.chosen
+        for ours, against in chosen.experiment.pairs
         for point, step in chosen.steps
     ]
 
 
-def _times(experiment: Experiment, report: Report | None) -> Median | None:
+def _times(experiment: Experiment, case: str, against: str, report: Report | None) -> Median | None:
     if report is None:
         return None
+    found = samples(experiment, report)
+    if not {case, against} <= {sample.case for sample in found}:
+        return None
     measure: Measure = "size" if experiment.unit == "bytes" else "wall"
-    return times(experiment.ours, experiment.against, measure, samples(experiment, report))
+    return times(case, against, measure, found)
+
+
+def _printed(
+    experiment: Experiment, case: str, against: str, point: Point, cpus: int | None
+) -> Printed | None:
+    figures = [f for f in figures_of(experiment) if f.size in ("", point.name)]
+    ours, theirs = experiment.systems[case], experiment.systems[against]
+    for figure in figures:
+        if figure.unit == "x" and theirs is not None and figure.system == theirs:
+            return Printed((figure.value,) if figure.high is None else (figure.value, figure.high), True)
+
+    def value_of(system: str | None) -> float | None:
+        of_it = (f for f in figures if f.system == system and f.cpus in (None, cpus or 1))
+        return next((f.value for f in of_it if f.unit == experiment.unit), None)
+
+    one, other = value_of(ours), value_of(theirs)
+    if one is None or other is None or ours == theirs:
+        return None
+    return Printed((one / other if experiment.unit == "MB/s" else other / one,), False)
 
 
 def write(found: Iterable[Row], path: Path) -> None:
     """As CSV."""
+    _write(path, _HEAD, ([*_placed(row), *_told(row), row.noisy, *_quoted(row)] for row in found))
+
+
+def write_ratios(found: Iterable[SpeedUp], path: Path) -> None:
+    """As CSV."""
+    _write(path, _RATIOS_HEAD, map(_ratio, found))
+
+
+def _write(path: Path, head: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
     with path.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(_HEAD)
-        for row in found:
-            out.writerow([*_placed(row), *_told(row.here), row.noisy, *_quoted(row.printed)])
+        out.writerow(head)
+        out.writerows(lines)
 
 
 def _placed(row: Row) -> tuple[object, ...]:
@@ -110,42 +186,29 @@ def _placed(row: Row) -> tuple[object, ...]:
     return experiment.paper, experiment.name, row.size, row.cpus, row.system, experiment.unit
 
 
-def _told(here: Measured | None) -> tuple[object, ...]:
+def _told(row: Row) -> tuple[object, ...]:
+    here = row.here
     if here is None:
-        return ("",) * 9
+        return ("",) * 10
     value = here.value
     return (
         *(value.value, value.low, value.high, value.n, here.mean, here.stdev),
-        *(here.rows_per_second, here.cpu_per_million, here.peak),
+        *(row.longer and row.longer.value, here.rows_per_second, here.cpu_per_million, here.peak),
     )
 
 
-def _quoted(printed: Figure | None) -> tuple[object, ...]:
+def _quoted(row: Row) -> tuple[object, ...]:
+    printed = row.printed
     if printed is None:
-        return ("",) * 5
-    return printed.system, printed.value, printed.unit, printed.stdev, printed.where
+        return "", "", "", "", row.printed_speed, ""
+    words = printed.words or printed.value
+    return printed.system, words, printed.unit, printed.stdev, row.printed_speed, printed.where
 
 
-def _figure(experiment: Experiment, system: str | None, point: Point, cpus: int | None) -> Figure | None:
-    """Of as many processors, where the paper varies them; else of one."""
-    found = [
-        figure
-        for figure in figures_of(experiment)
-        if figure.system == system
-        and figure.size in ("", point.name)
-        and figure.cpus in (None, cpus or 1)
-        and figure.unit in (experiment.unit, _AT_MOST)
-    ]
-    return found[0] if found else None
-
-
-def _printed(experiment: Experiment, point: Point, cpus: int | None) -> tuple[float, ...] | None:
-    against = experiment.systems[experiment.against]
-    for figure in figures_of(experiment):
-        if figure.unit == "x" and figure.system == against:
-            return (figure.value,) if figure.high is None else (figure.value, figure.high)
-    ours = _figure(experiment, experiment.systems[experiment.ours], point, cpus)
-    other = _figure(experiment, against, point, cpus)
-    if ours is None or other is None or {ours.unit, other.unit} != {experiment.unit}:
-        return None
-    return (ours.value / other.value,) if experiment.unit == "MB/s" else (other.value / ours.value,)
+def _ratio(found: SpeedUp) -> tuple[object, ...]:
+    here, printed = found.here, found.printed
+    return (
+        *(found.experiment.paper, found.experiment.name, found.size, found.cpus, found.system, found.against),
+        *(("", "", "") if here is None else (here.value, here.low, here.high)),
+        *(("", "", "") if printed is None else (min(printed.values), max(printed.values), printed.is_ratio)),
+    )

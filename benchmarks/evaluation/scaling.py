@@ -1,15 +1,20 @@
-"""What more processors give: how much less time than with one, in percent, as theses print it."""
+"""What more processors give: less time and more rows a second than with one, in percent, as theses print it."""
 
 from __future__ import annotations
 
+import csv
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
 
 from benchmarks.evaluation.experiment import Experiment
-from benchmarks.evaluation.paper import figures_of
+from benchmarks.evaluation.paper import Figure, figures_of
 from benchmarks.evaluation.row import Row
 
-_LESS = "% less"
+Change = Literal["% less", "% more"]
+_CHANGES: tuple[Change, ...] = ("% less", "% more")
+_HEAD = ("paper", "experiment", "size", "system", "change", "processors", "here", "printed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,39 +22,67 @@ class Scaling:
     """A system at a size.
 
     Args:
-        less: by processors, percent less time here than with one; printed, in the paper.
+        change: `% less` time, or `% more` rows a second.
+        here, printed: by processors, than with one.
     """
 
+    experiment: Experiment
     size: str
     system: str
-    less: dict[int, float]
-    printed: dict[int, float]
+    change: Change
+    here: Mapping[int, float]
+    printed: Mapping[int, float]
+
+    @property
+    def cpus(self) -> list[int]:
+        return sorted({*self.here, *self.printed})
 
 
 def scalings(experiment: Experiment, rows: Sequence[Row]) -> list[Scaling]:
     """None where the paper does not vary processors, or nothing was pinned to one here."""
-    figures = [figure for figure in figures_of(experiment) if figure.unit == _LESS]
+    figures = figures_of(experiment)
     own = [row for row in rows if row.experiment == experiment and row.cpus is not None and row.here]
-    found = []
-    for first in (row for row in own if row.cpus == 1):
-        alike = [row for row in own if (row.size, row.system) == (first.size, first.system)]
-        stands_for = experiment.systems[first.system]
-        found.append(
-            Scaling(
-                first.size,
-                first.system,
-                {row.cpus: _less(first, row) for row in alike if row.cpus not in (None, 1)},
-                {
-                    figure.cpus: figure.value
-                    for figure in figures
-                    if figure.cpus is not None and (figure.system, figure.size) == (stands_for, first.size)
-                },
-            )
+    return [
+        Scaling(
+            experiment,
+            first.size,
+            first.system,
+            change,
+            {row.cpus: _changed(change, first, row) for row in own if row.cpus and _is_of(row, first)},
+            _printed(figures, change, experiment.systems[first.system], first.size),
         )
-    return found if figures else []
+        for first in own
+        if first.cpus == 1
+        for change in _CHANGES
+        if any(figure.unit == change for figure in figures)
+    ]
 
 
-def _less(one: Row, more: Row) -> float:
+def write(found: Iterable[Scaling], path: Path) -> None:
+    """As CSV."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(_HEAD)
+        for one in found:
+            for cpus in one.cpus:
+                placed = (one.experiment.paper, one.experiment.name, one.size, one.system, one.change, cpus)
+                out.writerow([*placed, one.here.get(cpus, ""), one.printed.get(cpus, "")])
+
+
+def _is_of(row: Row, first: Row) -> bool:
+    return row.cpus != 1 and (row.size, row.system) == (first.size, first.system)
+
+
+def _printed(figures: Iterable[Figure], change: Change, system: str | None, size: str) -> dict[int, float]:
+    return {
+        figure.cpus: figure.value
+        for figure in figures
+        if figure.cpus is not None and (figure.unit, figure.system, figure.size) == (change, system, size)
+    }
+
+
+def _changed(change: Change, one: Row, more: Row) -> float:
     assert one.here is not None
     assert more.here is not None
-    return 100 * (1 - more.here.value.value / one.here.value.value)
+    alone, together = one.here.value.value, more.here.value.value
+    return 100 * (1 - together / alone if change == "% less" else alone / together - 1)
