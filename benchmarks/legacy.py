@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).parent.parent
 _JARS = [str(_ROOT / ".spark" / name / "*") for name in ("hudi", "kafka")]
+_SESSIONS = 6
+"""Parts of the machine's memory, of which each session has one: four are there at once, and what they write."""
 _SETTINGS = SETTINGS | {
     "spark.driver.extraClassPath": ":".join(_JARS),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "6g",
+    "spark.driver.memory": f"{psutil.virtual_memory().total // _SESSIONS >> 20}m",
     "spark.driver.maxResultSize": "0",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
