@@ -98,8 +98,8 @@ $(FRONT): native/examples/front.rs native/Cargo.toml native/Cargo.lock
 	@touch $@
 
 # PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
-# Headrace, and what it needs, is what stands in .venv.
-$(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml $(VENV)/.uv-$(UV_VERSION)
+# Headrace, and what it needs, is what stands in .venv. Tests start a hundred sessions: half of what each takes is loading classes.
+$(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml tests/spark/quick.py $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Spark needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Spark $* in $(SPARK)/$*"
 	@rm -rf $(SPARK)/$*
@@ -109,6 +109,7 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
 	@echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 		>$$($(SPARK)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headrace.pth
+	@$(SPARK)/$*/bin/python tests/spark/quick.py
 	@touch $@
 
 # Only the tables of testdata/hudi are made with it.

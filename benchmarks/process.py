@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import select
 import subprocess
@@ -24,6 +25,8 @@ _SAMPLE_SECONDS = 0.02
 _LOOK_SECONDS = 0.2
 """After so long it is looked for what a job has started meanwhile."""
 _LOG_SHOWN = 4_000
+_UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
+"""With which each new process would compile all that it imports, as nothing that is installed does."""
 
 
 class CaseFailed(Exception):
@@ -40,6 +43,7 @@ class CaseProcess:
             self._process = subprocess.Popen(
                 [case.python, "-m", "benchmarks.worker"],
                 cwd=_ROOT,
+                env={name: value for name, value in os.environ.items() if name != _UNCOMPILED},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

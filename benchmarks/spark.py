@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +26,17 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parent.parent
 PYTHON = str(_ROOT / ".spark" / "3.5" / "bin" / "python")
 FACES = _ROOT / "spark-plugin" / "target" / "faces.jar"
+_JAVA = "HEADRACE_BENCH_JAVA"
+"""Environment variable: options of Spark's JVMs, in which `{prefix}` is the folder of the environment."""
+
+
+def java(prefix: str | Path = sys.prefix) -> str:
+    """Options for the JVMs of an environment's sessions and servers."""
+    return os.environ.get(_JAVA, "").format(prefix=prefix)
+
+
 SETTINGS = {
+    "spark.driver.extraJavaOptions": java(),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",

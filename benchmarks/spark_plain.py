@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.spark import SETTINGS, kept
+from benchmarks.spark import SETTINGS, java, kept
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
 
@@ -54,7 +54,8 @@ def connect_server(python: str) -> Iterator[int]:
     with tempfile.TemporaryDirectory() as scratch:
         (port,) = free_ports(1)
         settings = _DELTA | {
-            "spark.driver.extraClassPath": f"{Path(python).parent.parent}/jars/*",
+            "spark.driver.extraClassPath": f"{_prefix(python)}/jars/*",
+            "spark.driver.extraJavaOptions": java(_prefix(python)),
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),
         }
@@ -69,7 +70,7 @@ def thrift_server(python: str) -> Iterator[int]:
         (port,) = free_ports(1)
         settings = {
             "spark.sql.thriftServer.incrementalCollect": "true",  # what is large does not fit as a whole
-            "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+            "spark.driver.extraJavaOptions": f"{java(_prefix(python))} -Dderby.system.home={scratch}",
         }
         hive = {
             "hive.server2.thrift.bind.host": "127.0.0.1",
@@ -82,13 +83,18 @@ def thrift_server(python: str) -> Iterator[int]:
             yield port
 
 
+def _prefix(python: str) -> Path:
+    """The folder of an environment."""
+    return Path(python).parent.parent
+
+
 @contextmanager
 def _server(
     python: str, main: str, settings: Mapping[str, str], hive: Mapping[str, str], scratch: Path, port: int
 ) -> Iterator[None]:
     """Until it is left. `main` is a class of `org.apache.spark.sql`."""
     folders = {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": f"{scratch}/warehouse"}
-    (home,) = Path(python).parent.parent.glob("lib/python*/site-packages/pyspark")
+    (home,) = _prefix(python).glob("lib/python*/site-packages/pyspark")
     command = [
         home / "bin" / "spark-submit",
         "--master",

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.evaluation import suite
 from benchmarks.evaluation.experiments import EXPERIMENTS
 
-from tiny import ROOT, SECONDS, bench, check, command
+from tiny import ROOT, SECONDS, bench, check, command, environment
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +42,7 @@ def test_it_can_be_stopped(folder: Path, steps: int) -> None:
     running = subprocess.Popen(
         command(*suite_command(folder)),
         cwd=ROOT,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import os
 import selectors
 import subprocess
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from spark.quick import java_options
 
 _ROOT = Path(__file__).parent.parent.parent
 PROFILES = ("3.5", "4.1")
@@ -33,6 +36,13 @@ def interpreter(profile: str) -> Path:
     if importlib.util.find_spec("headrace_spark") is None:
         pytest.skip("the data source for Spark is not built: make spark builds it")
     return home / "bin" / "python"
+
+
+def environment(profile: str) -> dict[str, str]:
+    """With which a program of its own starts Spark soon."""
+    home = _ROOT / ".spark" / profile
+    quick = {"SPARK_SUBMIT_OPTS": java_options(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return os.environ | quick | {"PYSPARK_PYTHON": str(home / "bin" / "python")}
 
 
 class Spark:

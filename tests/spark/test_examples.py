@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from spark.spark import PROFILES
+from spark.spark import PROFILES, environment
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = sorted((ROOT / "examples" / "spark").glob("*.py"))
@@ -22,7 +21,7 @@ def test_example(example: Path, profile: str, tmp_path: Path) -> None:
     ran = subprocess.run(
         [python, example],
         cwd=tmp_path,
-        env=os.environ | {"PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=environment(profile),
         capture_output=True,
         text=True,
         timeout=300,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark.spark import PROFILES, interpreter
+from spark.spark import PROFILES, environment, interpreter
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,7 @@ def run(profile: str, program: str, *arguments: object) -> Any:
     """What a program of its own printed last, in the environment of one version of Spark."""
     ran = subprocess.run(
         [interpreter(profile), "-c", textwrap.dedent(program), *map(str, arguments)],
+        env=environment(profile),
         capture_output=True,
         timeout=240,
         check=False,
