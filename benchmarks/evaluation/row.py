@@ -166,15 +166,16 @@ def _printed(
 
 def write(found: Iterable[Row], path: Path) -> None:
     """As CSV."""
-    _write(path, _HEAD, ([*_placed(row), *_told(row), row.noisy, *_quoted(row)] for row in found))
+    write_lines(path, _HEAD, ([*_placed(row), *_told(row), row.noisy, *_quoted(row)] for row in found))
 
 
 def write_ratios(found: Iterable[SpeedUp], path: Path) -> None:
     """As CSV."""
-    _write(path, _RATIOS_HEAD, map(_ratio, found))
+    write_lines(path, _RATIOS_HEAD, map(_ratio, found))
 
 
-def _write(path: Path, head: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+def write_lines(path: Path, head: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    """As CSV."""
     with path.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(head)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Literal
 
 from benchmarks.evaluation.experiment import Experiment
 from benchmarks.evaluation.paper import Figure, figures_of
-from benchmarks.evaluation.row import Row
+from benchmarks.evaluation.row import Row, write_lines
 
 Change = Literal["% less", "% more"]
 _CHANGES: tuple[Change, ...] = ("% less", "% more")
@@ -60,13 +59,15 @@ def scalings(experiment: Experiment, rows: Sequence[Row]) -> list[Scaling]:
 
 def write(found: Iterable[Scaling], path: Path) -> None:
     """As CSV."""
-    with path.open("w", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(_HEAD)
-        for one in found:
-            for cpus in one.cpus:
-                placed = (one.experiment.paper, one.experiment.name, one.size, one.system, one.change, cpus)
-                out.writerow([*placed, one.here.get(cpus, ""), one.printed.get(cpus, "")])
+    lines = (
+        (
+            *(one.experiment.paper, one.experiment.name, one.size, one.system, one.change, cpus),
+            *(one.here.get(cpus), one.printed.get(cpus)),
+        )
+        for one in found
+        for cpus in one.cpus
+    )
+    write_lines(path, _HEAD, lines)
 
 
 def _is_of(row: Row, first: Row) -> bool:
