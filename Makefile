@@ -41,7 +41,7 @@ FACES := $(PLUGIN)/target/faces.jar
 RIVALS := bson,fory-core,protobuf-java
 FRONT := native/target/release/examples/front
 # What the workloads need that measure storages; named or not, they are among all.
-BENCH_READY = $(if $(filter spark% pyspark% taxi% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter legacy%,$(or $(WORKLOAD),legacy)),$(SPARK)/kafka/.ready $(KAFKA)/.ready) $(if $(filter taxi transfer,$(or $(WORKLOAD),taxi)),$(ODBC)/.ready) $(if $(filter transfer,$(WORKLOAD)),$(SPARK)/3.5/.ready) $(if $(filter hudi% legacy% taxi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel% legacy%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
+BENCH_READY = $(if $(filter spark% pyspark% taxi% codec-jvm% codec-%-jvm,$(or $(WORKLOAD),spark)),$(VENV)/.synced-spark $(FACES) $(SPARK)/3.5/.ready $(SPARK)/4.1/.ready) $(if $(filter legacy%,$(or $(WORKLOAD),legacy)),$(SPARK)/kafka/.ready $(KAFKA)/.ready) $(if $(filter taxi transfer,$(or $(WORKLOAD),taxi)),$(ODBC)/.ready) $(if $(filter transfer fraud,$(WORKLOAD)),$(SPARK)/3.5/.ready) $(if $(filter hudi% legacy% taxi% pit-formats,$(or $(WORKLOAD),hudi)),$(SPARK)/hudi/.ready) $(if $(filter codec% pyspark%,$(or $(WORKLOAD),codec)),$(VENV)/.synced-native) $(if $(filter storage% tunnel% legacy%,$(or $(WORKLOAD),storage)),$(VENV)/.synced-native $(FRONT) $(HADOOP)/.ready $(S3)/.ready)
 
 # uv works on our environment with its Python, and trusts the certificates that this machine trusts.
 export UV_PROJECT_ENVIRONMENT := $(VENV)
@@ -245,7 +245,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 	done
 
 test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
-	$(PYTEST) -m slow --dist loadscope
+	$(PYTEST) -m slow --dist loadscope --no-loadscope-reorder
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
 # A query of Spark's takes a second, however small.

@@ -58,10 +58,7 @@ def main(
                 f"suites are {', '.join(suites.NAMES)}: their files say which workloads, sizes and rounds they have"
             )
             raise typer.Exit(_USAGE)
-        if list_:
-            list_steps(suites.load(suite), out / suite, console)
-            return
-        raise typer.Exit(_evaluate(suite, out, report, force, console))
+        raise typer.Exit(_evaluate(suite, out, list_, report, force, console))
     if list_:
         list_workloads(list(WORKLOADS.values()), console)
         return
@@ -88,10 +85,13 @@ def main(
         console.print(f"{out / name}.json and .png", soft_wrap=True)
 
 
-def _evaluate(name: str, out: Path, report: bool, force: bool, console: Console) -> int:
+def _evaluate(name: str, out: Path, list_: bool, report: bool, force: bool, console: Console) -> int:
     """Its exit code."""
     suite, folder = suites.load(name), out / name
     try:
+        if list_:
+            list_steps(suite, folder, console)
+            return 0
         if not report:
             go_on(suite, folder, force, console)
         kept, why = done(suite, folder), failed(suite, folder)

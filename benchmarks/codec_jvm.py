@@ -24,11 +24,9 @@ from benchmarks import data, serializers
 from benchmarks.codec import SIZES, Parts, told
 from benchmarks.runner import Runner, Stage, Staged
 from benchmarks.serializers import Make
-from benchmarks.spark import FACES, PYTHON
+from benchmarks.spark import FACES, PYTHON, WARM_UP
 from benchmarks.workload import Case, Goal, Workload
 
-_WARM_UP = 10.0
-"""For which a JVM compiles."""
 _PASSED = 2_000_000
 """Rows of a run: those of scale factor 1 ten times."""
 _SOCKET_BYTES = 64 << 10
@@ -207,7 +205,12 @@ class OnJVM:
             if self.job == "write":
                 stage = Stage(lambda: peer.asked("write", way, times), lambda _: written(), lambda size: size)
             else:
-                stage = Stage(lambda: peer.asked("read", way, times), lambda _: given())
+
+                def read(number: int) -> pa.Table:
+                    assert number == times * count
+                    return given()
+
+                stage = Stage(lambda: peer.asked("read", way, times), read)
             yield Staged(lambda _: nullcontext(stage))
 
 
@@ -272,7 +275,7 @@ def _faster(case: str, *, row: float, hundred: float) -> tuple[Goal, ...]:
 
 def _cases(scale: float, ways: Mapping[str, Callable[[Parts], Runner]]) -> list[Case]:
     source = Parts(data.tpch(scale, ["part"])["part"])
-    warm_up = _WARM_UP if scale >= 1 else 0.0
+    warm_up = WARM_UP if scale >= 1 else 0.0
     return [Case(name, make(source), python=PYTHON, warm_up=warm_up) for name, make in ways.items()]
 
 

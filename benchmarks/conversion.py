@@ -10,22 +10,16 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headrace as hr
 from benchmarks import data
-from benchmarks.frames import to_frame
 from benchmarks.runner import Stage, Staged
 from benchmarks.target import Served
+from benchmarks.taxi import ByHeadrace
 from benchmarks.workload import Case, Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from headrace.client.result import DtypeBackend
 
 _VIEW, _TIME = "rows", "ts"
 _ROWS = """
@@ -37,28 +31,18 @@ FROM range({rows}) t(i)
 
 
 @dataclasses.dataclass(frozen=True)
-class Taken:
-    """Training data of a service. Args: types: of the frame; None leaves it in Arrow."""
+class ToArrow:
+    """Training data of a service, as it comes."""
 
     root: Path
-    schema: pa.Schema
-    types: DtypeBackend | None
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
         with Served(self.root).connected() as store:
             view = store.get_feature_view(_VIEW)
-            if self.types is None:
-                view.training_data().to_arrow()
-                stage = Stage(lambda: view.training_data().to_arrow(), lambda table: table)
-                yield Staged(lambda _: nullcontext(stage))
-            else:
-                types = self.types
-
-                def frame() -> pd.DataFrame:
-                    return view.training_data().to_pandas(types)
-
-                yield to_frame(frame, self.schema)
+            view.training_data().to_arrow()
+            stage = Stage(lambda: view.training_data().to_arrow(), lambda table: table)
+            yield Staged(lambda _: nullcontext(stage))
 
 
 def _cases(rows: float) -> list[Case]:
@@ -73,9 +57,9 @@ def _cases(rows: float) -> list[Case]:
 
     root = data.lake(path.parent.name, write)
     return [
-        Case("Arrow", Taken(root, schema, None), fresh=True),
-        Case("pandas, Arrow types", Taken(root, schema, "pyarrow"), fresh=True),
-        Case("pandas, its own types", Taken(root, schema, "numpy"), fresh=True),
+        Case("Arrow", ToArrow(root), fresh=True),
+        Case("pandas, Arrow types", ByHeadrace(root, schema, _VIEW, "pyarrow"), fresh=True),
+        Case("pandas, its own types", ByHeadrace(root, schema, _VIEW, "numpy"), fresh=True),
     ]
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +49,9 @@ class Daily:
     def opened(self) -> Iterator[Staged]:
         if not self.mapped:
             remote.mapped_rows = lambda _: None  # type: ignore[assignment]  # in a process of this case's own
-        data.DATA.mkdir(exist_ok=True)
         with (
-            tempfile.TemporaryDirectory(dir=data.DATA) as folder,
-            Served(Path(folder), self.options).connected() as store,
+            data.temporary("days-") as folder,
+            Served(folder, self.options).connected() as store,
         ):
             _fill(store)
             for day in range(_KNOWN_DAYS):

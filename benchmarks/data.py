@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
 import shutil
@@ -44,14 +45,20 @@ def tpch(scale: float, tables: Sequence[str]) -> dict[str, Path]:
 
 
 def generated(name: str, query: str) -> Path:
-    """A Parquet file with the rows of a DuckDB query, which must not depend on chance."""
+    """A Parquet file with the rows of a DuckDB query, which must not depend on chance. Another query, another file."""
 
     def generate(folder: Path) -> None:
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            connection.execute(f"COPY ({query}) TO '{folder / 'rows.parquet'}'")
+            connection.execute(f"COPY ({query}) TO {quoted(folder / 'rows.parquet')}")
 
-    return _once(DATA / name, generate) / "rows.parquet"
+    digest = hashlib.sha256(query.encode()).hexdigest()[:8]
+    return _once(DATA / f"{name}-{digest}", generate) / "rows.parquet"
+
+
+def quoted(path: Path | str) -> str:
+    """For SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def made(name: str, generate: Callable[[Path], None], within: Path = DATA) -> Path:
@@ -63,8 +70,16 @@ def made(name: str, generate: Callable[[Path], None], within: Path = DATA) -> Pa
 def in_memory() -> Iterator[Path]:
     """A folder in the machine's memory, where there is one, or else on its disk; it is gone at the end."""
     memory = Path("/dev/shm")
-    DATA.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="headrace-", dir=memory if memory.is_dir() else DATA) as folder:
+    with temporary("headrace-", memory if memory.is_dir() else None) as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def temporary(prefix: str, within: Path | None = None) -> Iterator[Path]:
+    """An empty folder that is gone at the end, beside the data unless it is said where."""
+    within = within or DATA
+    within.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=within) as folder:
         yield Path(folder)
 
 

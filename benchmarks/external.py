@@ -15,7 +15,7 @@ import pyarrow as pa
 import headrace as hr
 from benchmarks import data
 from benchmarks.hudi import spark_table
-from benchmarks.pit import TrainingData, lake_of
+from benchmarks.pit import TrainingData, features_of, lake_of
 from benchmarks.postgresql import holding
 from benchmarks.runner import Headrace, Run
 from benchmarks.target import Embedded
@@ -103,7 +103,7 @@ def _scans(rows: float) -> list[Case]:
 
 def _formats(rows: float) -> list[Case]:
     root, _ = lake_of(int(rows))
-    files = {name: data.DATA / f"pit-{name}-{int(rows)}" / "rows.parquet" for name in ("clicks", "orders")}
+    files = features_of(int(rows))
     clicks = spark_table(f"clicks-{rows:g}", "keyed", files["clicks"], "k,created")
     return [
         Case("one format", Headrace(Embedded(root), TrainingData())),

@@ -14,7 +14,9 @@ import pyarrow as pa
 
 import headrace as hr
 from benchmarks import data
+from benchmarks.process import CaseFailed
 from benchmarks.runner import Run, Stage, Staged
+from benchmarks.spark import PYTHON
 from benchmarks.workload import Case, Goal, Workload
 from headrace.formats.hudi import HudiTable
 from headrace.storage.folder import Folder
@@ -27,6 +29,7 @@ _ALL = (
     "l_comment",
 )  # fmt: skip
 _COMMITS = 12
+_LOG_SHOWN = 4_000
 _PARTITIONS = 2_000
 _DAYS = 100
 
@@ -57,7 +60,7 @@ class ByHand:
 
     @contextmanager
     def opened(self) -> Iterator[Run]:
-        paths = ", ".join(f"'{path}'" for path in sorted(self.table.rglob("*.parquet")))
+        paths = ", ".join(map(data.quoted, sorted(self.table.rglob("*.parquet"))))
         query = f"SELECT {', '.join(self.columns)} FROM read_parquet([{paths}], hive_partitioning=false)"
         with duckdb.connect() as connection:
             yield lambda _: connection.sql(query).to_arrow_table()
@@ -105,7 +108,9 @@ class Listing:
         def stage(number: int) -> Iterator[Stage]:
             table = HudiTable(Folder.local(str(self.table))) if self.anew else known
             if not self.anew:
-                name = later[number % _COMMITS]
+                if number >= len(later):
+                    raise CaseFailed(f"the table has {len(later)} commits, so for {len(later) - 1} rounds")
+                name = later[number]
                 (aside / name).rename(timeline / name)
             yield Stage(table.newest, lambda found: pa.table({"files": [found.files.num_rows]}))
 
@@ -121,12 +126,22 @@ def spark_table(name: str, *told: object) -> Path:
     """Written by Spark."""
 
     def generate(folder: Path) -> None:
-        kind = str(told[0])
-        program = str(ROOT / "benchmarks" / "hudi_spark.py")
-        command = [ROOT / ".spark" / "3.5" / "bin" / "python", program, kind, folder / "table", *told[1:]]
-        subprocess.run(
-            [str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        program = ROOT / "benchmarks" / "hudi_spark.py"
+        command = [PYTHON, program, told[0], folder / "table", *told[1:]]
+        try:
+            done = subprocess.run(
+                [str(part) for part in command],
+                check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        except FileNotFoundError:
+            raise CaseFailed(
+                f"a table of Hudi is written by {PYTHON}, which is not there: make bench installs it"
+            ) from None
+        if done.returncode:
+            raise CaseFailed(f"Spark did not write {folder.name}, it said:\n{done.stdout[-_LOG_SHOWN:]}")
 
     return data.made(f"hudi-{name}", generate) / "table"
 

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import json
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -25,8 +24,10 @@ from benchmarks import data
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.runner import Runner, Stage, Staged
 from benchmarks.servers import Lake, running_kafka, running_lakes
-from benchmarks.spark import PYTHON, SETTINGS, kept
-from benchmarks.storage import KEYS, Read, Source, Write, fill
+from benchmarks.spark import PYTHON
+from benchmarks.spark_plain import plain_session
+from benchmarks.storage import Read, Source, Write, fill
+from benchmarks.tpch import KEYS, in_floats
 from benchmarks.upload import Topic, Upload
 from benchmarks.workload import Case, Workload
 
@@ -38,12 +39,9 @@ _ROOT = Path(__file__).parent.parent
 _JARS = [str(_ROOT / ".spark" / name / "*") for name in ("hudi", "kafka")]
 _SESSIONS = 6
 """Parts of the machine's memory, of which each session has one: four are there at once, and what they write."""
-_SETTINGS = SETTINGS | {
+_SETTINGS = {
     "spark.driver.extraClassPath": ":".join(_JARS),
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": f"{psutil.virtual_memory().total // _SESSIONS >> 20}m",
-    "spark.driver.maxResultSize": "0",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
@@ -63,12 +61,6 @@ _WARM_UP = 60.0
 _BATCH = 1_000
 """Rows of a message that is `BATCHED`."""
 BATCHED = "batched"
-_FLOATS = {
-    "supplier": "s_acctbal::DOUBLE AS s_acctbal",
-    "lineitem": ", ".join(
-        f"l_{name}::DOUBLE AS l_{name}" for name in ("quantity", "extendedprice", "discount", "tax")
-    ),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +71,6 @@ class Spark:
 
     @contextmanager
     def session(self) -> Iterator[SparkSession]:
-        from pyspark.sql import SparkSession
-
         options = {
             **self.lake.options,
             f"dfs.client.failover.proxy.provider.{self.lake.options['dfs.nameservices']}": _FAILOVER,
@@ -90,12 +80,8 @@ class Spark:
             "dfs.replication": "1",
         }
         hadoop = {f"spark.hadoop.{name}": value for name, value in options.items()}
-        with tempfile.TemporaryDirectory() as folder:
-            builder = SparkSession.builder.master("local[*]")
-            for name, value in (_SETTINGS | hadoop | {"spark.local.dir": folder}).items():
-                builder = builder.config(name, value)
-            with kept(builder.getOrCreate()) as session:
-                yield session
+        with plain_session(_SETTINGS | hadoop) as session:
+            yield session
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,10 +209,10 @@ class ColdWrite(FrameWrite):
 
 @dataclasses.dataclass(frozen=True)
 class FrameRead(Read):
-    """The same to a pandas frame."""
+    """The same to a frame of pandas' own types, as Spark gives them."""
 
     def _take(self, found: Any) -> Any:
-        return found.to_pandas()
+        return found.to_pandas("numpy")
 
     def _answer(self, taken: Any) -> pa.Table:
         return _table(taken)
@@ -234,10 +220,8 @@ class FrameRead(Read):
 
 @contextmanager
 def _cases(table: str, scale: float) -> Iterator[list[Case]]:
-    """A frame of pandas has no decimals: they are floats."""
     source, keys = data.tpch(scale, [table])[table], KEYS[table]
-    query = f"SELECT * REPLACE ({_FLOATS[table]}) FROM read_parquet('{source}')"
-    path = data.generated(f"frame-{table}-sf{scale:g}", query)
+    path = data.generated(f"frame-{table}-sf{scale:g}", in_floats(table, source))
     with running_lakes() as lakes, running_kafka() as kafka:
         # Whoever has held a large table once keeps its memory: too much for all to stay.
         spark, fresh = Spark(lakes.hdfs), table == "lineitem"
@@ -262,7 +246,7 @@ def _cases(table: str, scale: float) -> Iterator[list[Case]]:
             legacy(
                 f"materialise, {BATCHED}", Materialise(spark, many, keys, warm=True), PYTHON, warm_up=warm_up
             ),
-            legacy("read, Spark", SparkRead(written), PYTHON),
+            legacy("read, Spark", SparkRead(written), PYTHON, warm_up=warm_up),
             legacy("read, Spark, cold", ColdSparkRead(written), PYTHON, fresh=True),
             Case(
                 "write, hopsfs, cold",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 from benchmarks.checksum import Checksum
@@ -76,7 +77,7 @@ def times(case: str, against: str, measure: Measure, samples: Sequence[Sample]) 
 
 
 def one_after_another(name: str, cases: Sequence[str], samples: Sequence[Sample]) -> list[Sample]:
-    """Samples of a system that is several cases: the first that was timed of each, the second, and so on."""
+    """Samples of a system that is several cases, round by round."""
     parts = [timed([s for s in samples if s.case == case]) for case in cases]
     return [_sum(name, part) for part in zip(*parts, strict=False)]
 
@@ -125,8 +126,12 @@ def _case_outcome(
 
 
 def timed(own: Sequence[Sample]) -> list[Sample]:
-    """A case's runs but the first of a process; all, where every run has a process of its own."""
-    return [s for s in own if not s.first] or list(own)
+    """A case's runs but the first of a process; all, where every run has a process of its own.
+
+    Of those the one in which answers were compared is last: it stands beside the others' last round, in which there
+    is none of such a case.
+    """
+    return [s for s in own if not s.first] or sorted(own, key=lambda s: s.number or math.inf)
 
 
 def _mean_cpu(samples: Sequence[Sample]) -> float:
@@ -139,9 +144,7 @@ def _values(goal: Goal, samples: Sequence[Sample]) -> list[float]:
     if goal.against is None:
         return own
     other = _rounds(goal.against, goal.measure, samples)
-    # What is always in a fresh process has no round before the others: the first of each, the second, and so on.
-    both = zip(own, other, strict=False)
-    return [a / b if goal.way == "ratio" else a - b for a, b in both]
+    return [a / b if goal.way == "ratio" else a - b for a, b in zip(own, other, strict=False)]
 
 
 def _rounds(case: str, measure: Measure, samples: Sequence[Sample]) -> list[float]:

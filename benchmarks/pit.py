@@ -82,16 +82,21 @@ def asof_query(root: str, groups: dict[str, str]) -> str:
     return f"SELECT {', '.join(columns)} FROM {root} AS s{joins}"
 
 
-def lake_of(rows: int) -> tuple[Path, Path]:
-    """The lake, and the spine's file."""
+def features_of(rows: int) -> dict[str, Path]:
+    """The groups' files, by name."""
     keys = rows // _ROWS_PER_KEY
-    spine = data.generated(f"pit-labels-{rows}", _SPINE.format(rows=rows, keys=keys))
-    features = {
+    return {
         name: data.generated(
             f"pit-{name}-{rows}", _FEATURES.format(rows=rows, keys=keys, seed=number, name=name)
         )
         for number, name in enumerate(_GROUPS, start=2)
     }
+
+
+def lake_of(rows: int) -> tuple[Path, Path]:
+    """The lake, and the spine's file."""
+    spine = data.generated(f"pit-labels-{rows}", _SPINE.format(rows=rows, keys=rows // _ROWS_PER_KEY))
+    features = features_of(rows)
 
     def write(store: hr.FeatureStore) -> None:
         labels = store.create_feature_group("labels", primary_key=["id"], event_time="ts")

@@ -13,7 +13,15 @@ from matplotlib.figure import Figure
 
 from benchmarks.median import Median
 from benchmarks.report import Report, goal_value
+from benchmarks.sample import Measure
 
+_MEASURES: dict[Measure, str] = {
+    "wall": "time",
+    "cpu": "CPU",
+    "peak": "memory",
+    "service_peak": "memory",
+    "size": "bytes",
+}
 _BASELINE, _OTHER, _MET, _MISSED = "#b8b8b8", "#1b6ca8", "#2e8540", "#c0392b"
 
 
@@ -67,7 +75,7 @@ def _goals(axes: Axes, report: Report) -> None:
         axes.annotate(
             text, (shares[0], at), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8
         )
-    names = [f"{o.goal.case}\n{'memory' if o.goal.measure != 'wall' else 'time'}" for o in report.goals]
+    names = [f"{o.goal.case}\n{_MEASURES[o.goal.measure]}" for o in report.goals]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.axvline(1, color=_MISSED, linewidth=1, linestyle="--")

@@ -62,23 +62,13 @@ def _folder(uri: str) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class _Table:
-    """Args:
-    arrow: whether what comes in Arrow gets its types in pandas.
-    """
-
     uri: str
     table: str
     schema: pa.Schema
-    arrow: bool = False
 
     @property
     def query(self) -> str:
         return f"SELECT {', '.join(self.schema.names)} FROM {self.table}"
-
-    def _frame(self, found: pa.Table) -> pd.DataFrame:
-        import pandas as pd
-
-        return found.to_pandas(types_mapper=pd.ArrowDtype if self.arrow else None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +82,7 @@ class Adbc(_Table):
             def read() -> pd.DataFrame:
                 with connection.cursor() as cursor:
                     cursor.execute(self.query)
-                    found = self._frame(cursor.fetch_arrow_table())
+                    found = cursor.fetch_arrow_table().to_pandas()
                 connection.rollback()
                 return found
 
@@ -146,18 +136,18 @@ class ArrowOdbc(_Table):
     @contextmanager
     def opened(self) -> Iterator[Staged]:
         told = _connecting(self.uri)
-        from arrow_odbc import read_arrow_batches_from_odbc
+        from arrow_odbc import connect
+
+        connection = connect(told)
 
         def read() -> pd.DataFrame:
-            batches = read_arrow_batches_from_odbc(
+            batches = connection.read_arrow_batches(
                 self.query,
-                connection_string=told,
                 batch_size=_AT_ONCE,
                 max_text_size=_TEXT_BYTES,
                 schema=_plain(self.schema),
             )
-            found = pa.Table.from_batches(list(batches), batches.schema)
-            return self._frame(found)
+            return pa.Table.from_batches(list(batches), batches.schema).to_pandas()
 
         yield to_frame(read, self.schema)
 

@@ -89,6 +89,9 @@ class CaseProcess:
             self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._kill()
+        for service in self._services:  # of a process that was killed nobody else ends them
+            with contextlib.suppress(psutil.NoSuchProcess):
+                service.kill()
 
     def _watch(self) -> tuple[int, int]:
         """Sample both sides' memory until the answer comes. Looking costs time, though little."""
@@ -132,8 +135,12 @@ class CaseProcess:
 
     def _kill(self) -> None:
         """End the process and what it started, if it does not end by itself."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for process in (*psutil.Process(self._process.pid).children(recursive=True), self._process):
+        try:
+            started = psutil.Process(self._process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            started = []
+        for process in (*started, self._process):
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         self._process.wait()
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 from rich.console import Console
@@ -63,6 +64,8 @@ class Family:
         rng: draws names and parameters.
     """
 
+    title: ClassVar[str]
+
     def __init__(self, fs: FeatureStore, rng: random.Random, rows: int) -> None:
         self.fs = fs
         self.rng = rng
@@ -99,6 +102,8 @@ class Family:
 class ByDay(Family):
     """Names with days in them; half-way, the tables have a column more, which is asked for from then on."""
 
+    title = "names by day"
+
     def prepare(self) -> None:
         super().prepare()
         self.form = self.rng.choice(["%Y%m%d", "%Y_%m_%d"])
@@ -121,6 +126,8 @@ class ByDay(Family):
 class ByWeek(Family):
     """Names with weeks in them; rows come every day."""
 
+    title = "names by week"
+
     def name(self, day: dt.date) -> str:
         year, week, _ = day.isocalendar()
         return f"{self.base}_{year}w{week:02}"
@@ -140,6 +147,8 @@ class ByWeek(Family):
 class TwoMoving(Family):
     """Two tables of a day, whose names write it differently."""
 
+    title = "two moving tables"
+
     def names(self, day: dt.date) -> tuple[str, str]:
         return f"{self.base}_{day:%Y%m%d}", f"stock_{self.base}_{day:%Y_%m_%d}"
 
@@ -154,6 +163,8 @@ class TwoMoving(Family):
 
 class Literal(Family):
     """A day that is compared, in a table to which rows come every day."""
+
+    title = "date literal"
 
     def prepare(self) -> None:
         super().prepare()
@@ -182,6 +193,8 @@ class Literal(Family):
 class AfterCommit(Family):
     """The same question after every commit."""
 
+    title = "refresh after commit"
+
     def prepare(self) -> None:
         super().prepare()
         self.daily(self.base, dt.date(2026, 1, 1))
@@ -194,13 +207,7 @@ class AfterCommit(Family):
         return self.with_dims(self.base)
 
 
-FAMILIES: dict[str, type[Family]] = {
-    "names by day": ByDay,
-    "names by week": ByWeek,
-    "two moving tables": TwoMoving,
-    "date literal": Literal,
-    "refresh after commit": AfterCommit,
-}
+FAMILIES: tuple[type[Family], ...] = (ByDay, ByWeek, TwoMoving, Literal, AfterCommit)
 
 
 class Replay:
@@ -252,7 +259,7 @@ class Replay:
         """The share of the time for joins that is spent ahead, where all is asked in no order."""
         project = f"p{self.rng.randrange(10**6)}"
         fs = FeatureStore(self.store.project(project), "", project)
-        families = [kind(fs, self.rng, self.rows) for kind in FAMILIES.values()]
+        families = [kind(fs, self.rng, self.rows) for kind in FAMILIES]
         start = dt.date(2026, 1, 1)
         asks = []
         for number in range(days):
@@ -318,10 +325,10 @@ def main() -> None:
         title=f"seed {seed}",
     )
     with tempfile.TemporaryDirectory() as folder, Replay(Path(folder) / "lake", seed) as replay:
-        for name, kind in FAMILIES.items():
+        for kind in FAMILIES:
             told = replay.family(kind, DAYS)
             shown.add_row(
-                name,
+                kind.title,
                 str(told.asks),
                 f"{told.share:.0%}",
                 str(told.missed[:9]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -35,9 +36,7 @@ def lists(count: int, dumps: Callable[[Any], bytes], loads: Callable[[bytes], An
 
 
 def pickled(count: int) -> Codec:
-    def dumps(value: Any) -> bytes:
-        return pickle.dumps(value, 5)
-
+    dumps = functools.partial(pickle.dumps, protocol=5)
     return each(dumps, pickle.loads) if count == 1 else lists(count, dumps, pickle.loads)
 
 

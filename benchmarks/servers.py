@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -118,8 +117,7 @@ def running_lakes(*, s3: bool = False) -> Iterator[Lakes]:
     Raises CaseFailed where a server is not installed or does not start.
     """
     with contextlib.ExitStack() as stack:
-        data.DATA.mkdir(exist_ok=True)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="servers-", dir=data.DATA)))
+        folder = stack.enter_context(data.temporary("servers-"))
         try:
             hdfs = stack.enter_context(_Hdfs(folder / "hdfs"))
             pki = Pki(folder / "pki")
@@ -163,11 +161,10 @@ def running_kafka() -> Iterator[Kafka]:
 
     Raises CaseFailed where it is not installed or does not start.
     """
-    data.DATA.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kafka-", dir=data.DATA))
+        folder = stack.enter_context(data.temporary("kafka-"))
         try:
-            kafka = stack.enter_context(Kafka(Path(folder)))
+            kafka = stack.enter_context(Kafka(folder))
         except RuntimeError as error:
             raise CaseFailed(str(error)) from None
         yield kafka

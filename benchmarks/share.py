@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import psutil
 import typer
 
+from benchmarks.pinning import processors
 from benchmarks.spark import opened
 from benchmarks.spark_rows import SETTINGS, WORKLOADS, PySparkJob
 from benchmarks.tree import cpu_seconds
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _ROOT = Path(__file__).parent.parent
-_PROCESSORS = 2
-"""Tasks that run at once."""
+_TASKS = int(SETTINGS["spark.sql.shuffle.partitions"])
+"""That run at once, on as many processors."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,8 @@ def main(
 ) -> None:
     """Print the share of pickle in the jobs of `pyspark-*`, and the speed-up that it allows."""
     named = {workload.name: workload for workload in WORKLOADS}
+    if unknown := set(workloads) - named.keys():
+        raise typer.BadParameter(f"there is no {', '.join(sorted(unknown))}: there are {', '.join(named)}")
     for name in workloads:
         with named[name].opened(scale) as cases:
             for case in cases:
@@ -96,7 +99,7 @@ def share(job: PySparkJob, runs: int) -> Seconds:
             wall, cpu = time.perf_counter() - wall, cpu_seconds([psutil.Process()]) - cpu
             times = _taken(folder)
             driver = times.pop(os.getpid(), Seconds(0, 0))
-            workers = sum(seconds.wall for seconds in times.values()) / _PROCESSORS
+            workers = sum(seconds.wall for seconds in times.values()) / min(_TASKS, len(processors()))
             of_cpu = driver.cpu + sum(seconds.cpu for seconds in times.values())
             found.append(Seconds((driver.wall + workers) / wall, of_cpu / cpu))
     return Seconds(statistics.median(f.wall for f in found), statistics.median(f.cpu for f in found))

@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ROOT = Path(__file__).parent.parent
-PYTHON = str(_ROOT / ".spark" / "3.5" / "bin" / "python")
 FACES = _ROOT / "spark-plugin" / "target" / "faces.jar"
 _JAVA = "HEADRACE_BENCH_JAVA"
 """Environment variable: options of Spark's JVMs, in which `{prefix}` is the folder of the environment."""
+
+
+def python_of(line: str) -> str:
+    """The Python in whose environment a line of Spark is."""
+    return str(_ROOT / ".spark" / line / "bin" / "python")
+
+
+PYTHON = python_of("3.5")
 
 
 def java(prefix: str | Path = sys.prefix) -> str:
@@ -167,8 +174,8 @@ _TYPES = {
     "dates": ("sum(datediff(day, DATE'2000-01-01'))", "sum(unix_micros(moment) % 1000003)"),
     "nested": ("sum(size(list))", "sum(list[0])", "sum(deep.a)", "sum(length(deep.b))"),
 }
-_WARM_UP = 10.0
-"""For which a JVM compiles."""
+WARM_UP = 10.0
+"""Seconds for which a JVM compiles."""
 _CSV = {"header": "true"}
 _CSV_NUMBERS = ", ".join(f"{name} BIGINT" for name in spark_data.NUMBERS)
 
@@ -187,7 +194,7 @@ def _workload(
 ) -> Workload:
     @contextmanager
     def cases(scale: float) -> Iterator[Sequence[Case]]:
-        warm_up = _WARM_UP if scale >= 1_000_000 else 0.0
+        warm_up = WARM_UP if scale >= 1_000_000 else 0.0
         with data.in_memory() as folder:
             yield [dataclasses.replace(case, warm_up=warm_up) for case in make(int(scale), folder)]
 

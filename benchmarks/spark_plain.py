@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.pinning import processors
 from benchmarks.spark import SETTINGS, java, kept
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
@@ -25,7 +26,7 @@ _SETTINGS = SETTINGS | {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "8g",
     "spark.driver.maxResultSize": "0",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": str(len(processors())),
 }
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -36,7 +37,7 @@ _START_SECONDS = 120.0
 
 @contextmanager
 def plain_session(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
-    """Of this environment's Spark, with Delta and Hudi."""
+    """Of this environment's Spark, with Delta and Hudi, unless the settings say otherwise."""
     from pyspark.sql import SparkSession
 
     classes = {"spark.driver.extraClassPath": f"{sys.prefix}/jars/*:{_HUDI}/*"}

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks import data
 from benchmarks.codec import SIZES, Parts, told
 from benchmarks.runner import Stage, Staged
-from benchmarks.spark import opened
+from benchmarks.spark import opened, python_of
 from benchmarks.workload import Case, Goal, Workload
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _cases(
             Case(
                 f"{line}, {how}",
                 PySparkJob(make, found, how),
-                python=str(_ROOT / ".spark" / line / "bin" / "python"),
+                python=python_of(line),
                 warm_up=_WARM_UP if scale >= 1 else 0.0,
                 against=f"{line}, {_PICKLE}",
             )

@@ -19,9 +19,9 @@ from benchmarks import data
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.runner import Answer, Run, Runner, Stage, Staged
 from benchmarks.servers import Lake, running_lakes
+from benchmarks.tpch import KEYS
 from benchmarks.workload import Case, Goal, Workload
 
-KEYS = {"supplier": ["s_suppkey"], "lineitem": ["l_orderkey", "l_linenumber"]}
 _SUMMED = ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber")
 _GROUP = "rows"
 _GIGABYTE = 1_000_000_000
@@ -124,7 +124,7 @@ class SourceSums:
     @contextlib.contextmanager
     def opened(self) -> Iterator[Run]:
         sums = " + ".join(f"sum({name})" for name in _SUMMED)
-        query = f"SELECT count(*), {sums} FROM read_parquet('{self.path}')"
+        query = f"SELECT count(*), {sums} FROM read_parquet({data.quoted(self.path)})"
 
         def run(_: int) -> Checksum:
             ((rows, total),) = duckdb.sql(query).fetchall()

@@ -45,19 +45,19 @@ class ByHeadrace:
     """All training data of a view, from a service.
 
     Args:
-        group: whose rows they are.
+        view: its name.
         types: of the frame.
     """
 
     root: Path
     schema: pa.Schema
-    group: str
+    view: str
     types: DtypeBackend
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
         with Served(self.root).connected() as store:
-            view = store.get_feature_view(self.group)
+            view = store.get_feature_view(self.view)
 
             def read() -> pd.DataFrame:
                 return view.training_data().to_pandas(self.types)
@@ -74,7 +74,7 @@ class InProcess:
 
     @contextmanager
     def opened(self) -> Iterator[Staged]:
-        query = f"SELECT {', '.join(self.schema.names)} FROM read_parquet('{self.files}')"
+        query = f"SELECT {', '.join(self.schema.names)} FROM read_parquet({data.quoted(self.files)})"
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             yield to_frame(lambda: connection.sql(query).df(), self.schema)

@@ -81,7 +81,7 @@ def schema(path: Path) -> pa.Schema:
 def _published(files: list[Path], rows: int) -> str:
     names = [name for name in _COLUMNS if name != KEY]
     columns = ", ".join(f"CAST({_PUBLISHED.get(name, name)} AS {_COLUMNS[name]}) AS {name}" for name in names)
-    paths = ", ".join(f"'{path}'" for path in files)
+    paths = ", ".join(map(data.quoted, files))
     source = f"read_parquet([{paths}], union_by_name=true, file_row_number=true, filename=true)"
     order = f"row_number() OVER (ORDER BY filename, file_row_number) - 1 AS {KEY}"
     return f"SELECT {order}, {columns} FROM {source} QUALIFY {KEY} < {rows} ORDER BY {KEY}"

@@ -28,11 +28,16 @@ from benchmarks.workload import Case, Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+_SMALL = 1e6
+_SIZES = {"full": 5e6, "small": _SMALL, "smoke": 1e4}
+_WARM_UP = 30.0
+"""Seconds, of Spark, but with tiny tables."""
+
 
 def _told(files: str) -> Checksum:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        return checksum(connection.sql(f"FROM read_parquet('{files}')").to_arrow_reader())
+        return checksum(connection.sql(f"FROM read_parquet({data.quoted(files)})").to_arrow_reader())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,9 +94,11 @@ class Copy(Written):
             def stage(_: int) -> Iterator[Stage]:
                 with self._cleared() as folder:
                     folder.mkdir()
-                    rows = f"FROM read_parquet('{self.table}/*.parquet')"
+                    rows = f"FROM read_parquet({data.quoted(self.table / '*.parquet')})"
                     yield Stage(
-                        lambda: connection.execute(f"COPY ({rows}) TO '{folder}/rows.parquet'"),
+                        lambda: connection.execute(
+                            f"COPY ({rows}) TO {data.quoted(folder / 'rows.parquet')}"
+                        ),
                         lambda _: _told(f"{folder}/*.parquet"),
                     )
 
@@ -111,7 +118,6 @@ class BySpark(Written):
     def opened(self) -> Iterator[Staged]:
         with plain_session() as session:
             rows = session.read.format(self.form).load(str(self.table)).select(*self.columns)
-            rows.limit(1_000).write.mode("overwrite").parquet(str(self.folder))
 
             @contextmanager
             def stage(_: int) -> Iterator[Stage]:
@@ -164,12 +170,16 @@ def _writing(rows: float) -> list[Case]:
     def folder(name: str) -> Path:
         return data.DATA / "scratch" / "taxi-files" / name
 
+    def by_spark(name: str, table: Path, form: str) -> Case:
+        runner = BySpark(table, folder(form), columns, form)
+        return Case(name, runner, python=PYTHON, warm_up=_WARM_UP if rows >= _SMALL else 0.0)
+
     return [
         Case("DuckDB, in process", Copy(trips.delta, folder("duckdb"))),
         Case("Headrace, Delta", Create(trips.root, GROUPS["delta"])),
         Case("Headrace, Hudi", Create(trips.root, GROUPS["hudi"])),
-        Case("Spark, Delta", BySpark(trips.delta, folder("delta"), columns, "delta"), python=PYTHON),
-        Case("Spark, Hudi", BySpark(trips.hudi, folder("hudi"), columns, "hudi"), python=PYTHON),
+        by_spark("Spark, Delta", trips.delta, "delta"),
+        by_spark("Spark, Hudi", trips.hudi, "hudi"),
     ]
 
 
@@ -201,8 +211,6 @@ def _reading(rows: float) -> list[Case]:
         Case("Spark", ToPandas(files, trips.schema, "parquet"), python=PYTHON, fresh=True),
     ]
 
-
-_SIZES = {"full": 5e6, "small": 1e6, "smoke": 1e4}
 
 WORKLOADS = (
     Workload(

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from benchmarks.frames import to_frame
 from benchmarks.runner import Staged
+from benchmarks.spark import python_of
 from benchmarks.spark_plain import connect_server, plain_session
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
 
-NEWER = str(Path(__file__).parent.parent / ".spark" / "4.1" / "bin" / "python")
+NEWER = python_of("4.1")
 """The Python that Spark Connect's client and server are installed for."""
 _ARROW = "spark.sql.execution.arrow.pyspark.enabled"
 

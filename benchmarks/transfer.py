@@ -20,22 +20,17 @@ from benchmarks import data
 from benchmarks.frames import to_frame
 from benchmarks.postgresql import Adbc, ArrowOdbc, Pyodbc, holding, server_of
 from benchmarks.runner import Runner, Staged
-from benchmarks.storage import KEYS
 from benchmarks.target import Served
 from benchmarks.thrift import Thrift
+from benchmarks.tpch import KEYS, in_floats
 from benchmarks.workload import Case, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _ROW_BYTES = 136.85
-"""Of lineitem in Arrow, with floats for decimals, of which ODBC's drivers make texts."""
+"""Of lineitem in Arrow, with floats for decimals."""
 _ROWS_OF_SCALE = 6_000_000
-_ROWS = """
-SELECT * REPLACE (l_quantity::DOUBLE AS l_quantity, l_extendedprice::DOUBLE AS l_extendedprice,
-                  l_discount::DOUBLE AS l_discount, l_tax::DOUBLE AS l_tax)
-FROM read_parquet('{source}') LIMIT {rows}
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +46,7 @@ class Flight:
         with Served(self.root).connected() as store:
 
             def read() -> pd.DataFrame:
-                return store.sql(query).to_pandas()
+                return store.sql(query).to_pandas("numpy")
 
             yield to_frame(read, self.schema)
 
@@ -69,7 +64,7 @@ def _cases(megabytes: float) -> Iterator[list[Case]]:
     rows = int(megabytes * 1e6 / _ROW_BYTES)
     scale = max(0.01, math.ceil(100 * rows / _ROWS_OF_SCALE) / 100)
     source = data.tpch(scale, ["lineitem"])["lineitem"]
-    path = data.generated(f"transfer-{megabytes:g}", _ROWS.format(source=source, rows=rows))
+    path = data.generated(f"transfer-{megabytes:g}", f"{in_floats('lineitem', source)} LIMIT {rows}")
     schema, root = pq.read_schema(path).remove_metadata(), _lake(path)
     with holding("lineitem", path) as uri:
         table = (uri, "lineitem", schema)
@@ -81,8 +76,8 @@ def _cases(megabytes: float) -> Iterator[list[Case]]:
         yield [
             case("Headrace", Flight(root, schema)),
             case("PostgreSQL, pyodbc", Pyodbc(*table), server_of(uri)),
-            case("PostgreSQL, arrow-odbc", ArrowOdbc(*table, arrow=True), server_of(uri)),
-            case("PostgreSQL, ADBC", Adbc(*table, arrow=True), server_of(uri)),
+            case("PostgreSQL, arrow-odbc", ArrowOdbc(*table), server_of(uri)),
+            case("PostgreSQL, ADBC", Adbc(*table), server_of(uri)),
             case("Spark, Thrift", Thrift(path, schema)),
         ]
 
@@ -90,7 +85,7 @@ def _cases(megabytes: float) -> Iterator[list[Case]]:
 WORKLOADS = (
     Workload(
         name="transfer",
-        about="rows of lineitem from an engine to pandas, with Arrow types where it has them",
+        about="rows of lineitem from an engine to pandas, with its own types",
         sizes={"full": 130, "small": 13, "smoke": 2},
         unit="MB in Arrow",
         systems=(

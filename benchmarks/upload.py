@@ -94,8 +94,11 @@ class Topic:
                 except BufferError:
                     producer.poll(0.1)
             producer.poll(0)
-        if producer.flush(_SECONDS) or refused:
-            raise RuntimeError(f"the broker refused {len(refused)} messages, the first: {refused[:1]}")
+        waiting = producer.flush(_SECONDS)
+        if refused:
+            raise RuntimeError(f"the broker refused {len(refused)} messages, the first: {refused[0]}")
+        if waiting:
+            raise RuntimeError(f"after {_SECONDS:g} s the broker had not taken {waiting} messages")
 
     def _messages(self, frame: pd.DataFrame) -> Iterator[Any]:
         if self.rows == 1:

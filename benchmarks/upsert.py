@@ -96,13 +96,9 @@ def _cases(rows: float) -> list[Case]:
 
     lake = data.lake(f"upsert-{count}", write)
     return [
-        Case("merge", Merge(_copy(lake, "merge"), changed), fresh=True),
-        Case("headrace", Upsert(_copy(lake, "headrace"), changed), fresh=True),
+        Case("merge", Merge(data.scratch(lake, "merge"), changed), fresh=True),
+        Case("headrace", Upsert(data.scratch(lake, "headrace"), changed), fresh=True),
     ]
-
-
-def _copy(lake: Path, name: str) -> Path:
-    return data.scratch(lake, name)
 
 
 WORKLOADS = (

@@ -34,8 +34,9 @@ def main() -> None:
         _serve(requests, answers)
     except EOFError:  # whoever asked is gone
         pass
-    except Exception:
-        _send(answers, Failure(traceback.format_exc()))
+    except Exception as error:
+        told = traceback.format_exception_only(error)[-1]
+        _send(answers, Failure(told + traceback.format_exc()))  # the reason first: some show no more
     # All is closed. Libraries that take their time over the end of the interpreter, or complain, are spared it.
     os._exit(0)
 

@@ -29,6 +29,7 @@ _COLOURS = (
     "#7fb3ff",
     "#c9c93a",
     "#00525e",
+    "#7a3e00",
 )
 _PRINTED = "#c0392b"
 _UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s", "%": "% of the time"}

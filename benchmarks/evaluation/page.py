@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -57,6 +57,7 @@ def write(suite: Suite, reports: Mapping[Step, Report], failed: Mapping[Step, st
         "times": _times,
         "printed": _printed,
         "megabytes": _megabytes,
+        "machine": _machine,
     }
     page = folder / "index.html"
     page.write_text(
@@ -67,6 +68,7 @@ def write(suite: Suite, reports: Mapping[Step, Report], failed: Mapping[Step, st
             failed={step: why.splitlines()[0] for step, why in failed.items() if step not in reports},
             commits=sorted({report.machine.commit for report in reports.values()}),
             machines=list({_machine(report): None for report in reports.values()}),
+            versions=_versions(reports.values()),
             papers=shown,
         )
     )
@@ -87,10 +89,18 @@ def _shown(chosen: Chosen, rows: list[Row], speed_ups: list[SpeedUp], folder: Pa
 def _machine(report: Report) -> str:
     """What of it is the same for most steps: not how many of its processors were used."""
     machine = report.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     settings = "".join(f", {name}={value}" for name, value in machine.settings.items())
     memory = f"{machine.memory / 1e9:.0f} GB"
-    return f"{machine.processor}, {memory}, {machine.system}, Python {machine.python}: {versions}{settings}"
+    return f"{machine.processor}, {memory}, {machine.system}, Python {machine.python}{settings}"
+
+
+def _versions(reports: Iterable[Report]) -> dict[str, list[str]]:
+    """All that took part, by name: several of one where it was changed between steps."""
+    found: dict[str, set[str]] = {}
+    for report in reports:
+        for name, number in report.machine.versions.items():
+            found.setdefault(name, set()).add(number)
+    return {name: sorted(numbers) for name, numbers in found.items()}
 
 
 def _amount(value: float, unit: str) -> str:
@@ -100,6 +110,8 @@ def _amount(value: float, unit: str) -> str:
         return f"{value:,.0f} MB/s"
     if unit == "%":
         return f"{value:.1f} %"
+    if value >= 100:
+        return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
 
 
@@ -118,7 +130,8 @@ def _megabytes(value: float) -> str:
 
 
 def _times(found: Median) -> str:
-    return f"{found.value:.2f}x [{found.low:.2f}, {found.high:.2f}]"
+    between = f" [{found.low:.2f}, {found.high:.2f}]" if found.n > 1 else ""
+    return f"{found.value:.2f}x{between}"
 
 
 def _printed(found: Printed | None) -> str:

@@ -98,7 +98,7 @@ def _row(
     experiment: Experiment, case: str, stands_for: str | None, point: Point, step: Step, report: Report | None
 ) -> Row:
     printed = [f for f in figures_of(experiment) if f.system == stands_for and f.size in ("", point.name)]
-    own = [f for f in printed if f.cpus in (None, step.cpus or 1)]
+    own = [f for f in printed if f.cpus in (None, step.cpus)]
     speed = next((1000 * f.value for f in own if f.unit == _THOUSANDS), None)
     here = measured(experiment, case, point, report)
     longer = None
@@ -150,16 +150,18 @@ def _printed(
 ) -> Printed | None:
     figures = [f for f in figures_of(experiment) if f.size in ("", point.name)]
     ours, theirs = experiment.systems[case], experiment.systems[against]
+    if ours is None or theirs is None or ours == theirs:
+        return None
     for figure in figures:
-        if figure.unit == "x" and theirs is not None and figure.system == theirs:
+        if figure.unit == "x" and figure.system == theirs:
             return Printed((figure.value,) if figure.high is None else (figure.value, figure.high), True)
 
-    def value_of(system: str | None) -> float | None:
-        of_it = (f for f in figures if f.system == system and f.cpus in (None, cpus or 1))
+    def value_of(system: str) -> float | None:
+        of_it = (f for f in figures if f.system == system and f.cpus in (None, cpus))
         return next((f.value for f in of_it if f.unit == experiment.unit), None)
 
     one, other = value_of(ours), value_of(theirs)
-    if one is None or other is None or ours == theirs:
+    if one is None or other is None:
         return None
     return Printed((one / other if experiment.unit == "MB/s" else other / one,), False)
 

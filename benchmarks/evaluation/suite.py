@@ -40,7 +40,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
-    """An experiment of a suite, with the step of each of its sizes."""
+    """An experiment of a suite, with the step of each of its sizes. It is chosen once, by however many entries."""
 
     experiment: Experiment
     steps: tuple[tuple[Point, Step], ...]
@@ -69,15 +69,18 @@ def load(name: str) -> Suite:
     """Raises BadSuite."""
     content = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
     known = {experiment.key: experiment for experiment in EXPERIMENTS}
-    chosen = []
+    chosen: dict[str, Chosen] = {}
     for asked in content["experiments"]:
         for wanted in asked["names"]:
             if not fnmatch.filter(known, wanted):
                 raise BadSuite(f"suite {name} asks for {wanted}: there is no such experiment")
         names = [key for key in known if any(fnmatch.fnmatch(key, wanted) for wanted in asked["names"])]
         cpus = asked.get("cpus", [None])
-        chosen += [_chosen(name, known[key], asked["sizes"], asked["runs"], cpus) for key in names]
-    return Suite(name, content["about"], tuple(chosen))
+        for key in names:
+            found = _chosen(name, known[key], asked["sizes"], asked["runs"], cpus)
+            before = chosen[key].steps if key in chosen else ()
+            chosen[key] = Chosen(known[key], (*before, *found.steps))
+    return Suite(name, content["about"], tuple(chosen.values()))
 
 
 def _chosen(

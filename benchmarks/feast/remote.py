@@ -16,21 +16,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from benchmarks.feast.config import write_config
 from benchmarks.frames import to_frame
 from benchmarks.runner import Staged
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_CONFIG = """
-project: benchmarks
-provider: local
-registry: {folder}/registry.db
-offline_store:
-{store}
-online_store: null
-entity_key_serialization_version: 3
-"""
 _EVER = tuple(dt.datetime(year, 1, 1, tzinfo=dt.UTC) for year in (1970, 2100))
 """The server reads nothing that is not of a stretch of time."""
 _SECONDS = 60.0
@@ -56,10 +48,8 @@ class Remote:
 
         source = FileSource(name="rows", path=self.files, timestamp_field=self.event_time)
         with tempfile.TemporaryDirectory() as folder, _serving(Path(folder), source) as port:
-            config = Path(folder, "client.yaml")
-            store = f"  type: remote\n  host: 127.0.0.1\n  port: {port}"
-            config.write_text(_CONFIG.format(folder=folder, store=store))
-            client = FeatureStore(fs_yaml_file=config)
+            store = f"{{type: remote, host: 127.0.0.1, port: {port}}}"
+            client = FeatureStore(fs_yaml_file=write_config(Path(folder), "client.yaml", store))
             features = [name for name in self.schema.names if name not in (self.key, self.event_time)]
 
             def read() -> pd.DataFrame:
@@ -82,8 +72,7 @@ def _serving(folder: Path, source: object) -> Iterator[int]:
     """Its port."""
     from feast import FeatureStore
 
-    config = folder / "feature_store.yaml"
-    config.write_text(_CONFIG.format(folder=folder, store="  type: duckdb"))
+    config = write_config(folder, "feature_store.yaml", "{type: duckdb}")
     FeatureStore(fs_yaml_file=config).apply([source])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -102,4 +91,8 @@ def _serving(folder: Path, source: object) -> Iterator[int]:
         yield port
     finally:
         server.terminate()
-        server.wait()
+        try:
+            server.wait(_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()

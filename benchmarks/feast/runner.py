@@ -11,15 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-_CONFIG = """
-project: benchmarks
-provider: local
-registry: {folder}/registry.db
-offline_store:
-  type: duckdb
-online_store: null
-entity_key_serialization_version: 3
-"""
+from benchmarks.feast.config import write_config
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +57,7 @@ class Feast:
         ]
         wanted = [f"{name}:{feature}" for name, features in self.features.items() for feature in features]
         with tempfile.TemporaryDirectory() as folder:
-            config = Path(folder) / "feature_store.yaml"
-            config.write_text(_CONFIG.format(folder=folder))
+            config = write_config(Path(folder), "feature_store.yaml", "{type: duckdb}")
             store = FeatureStore(fs_yaml_file=config)
             store.apply([entity, *views])
             spine = pd.read_parquet(self.spine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,19 @@ def test_a_suite_asks_for_what_there_is(name: str) -> None:
 
 def test_smoke_has_every_experiment() -> None:
     assert [chosen.experiment for chosen in suite.load("smoke").chosen] == list(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", suite.NAMES)
+def test_an_experiment_is_chosen_once_with_all_its_sizes(name: str) -> None:
+    found = suite.load(name)
+    keys = [chosen.experiment.key for chosen in found.chosen]
+    assert len(set(keys)) == len(keys)
+    for chosen in found.chosen:
+        assert len(set(chosen.steps)) == len(chosen.steps)
+    if name == "laptop":
+        (write,) = (chosen for chosen in found.chosen if chosen.experiment.key == "manfredi-2024/write")
+        sizes = [(point.name, step.cpus) for point, step in write.steps]
+        assert sizes == [(size, cpus) for size in ("10K", "100K", "1M", "6M") for cpus in (1, 2)]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.key)
@@ -393,3 +407,45 @@ def test_the_page_stands_alone_and_says_what_is_missing(tmp_path: Path, laptop: 
         rows = list(csv.DictReader(file))
     assert {found["paper"] for found in rows} == {paper.key for paper in PAPERS}
     assert next(found["median"] for found in rows if found["experiment"] == "python-write") == "0.125"
+    places = re.findall(r'id="([^"]+)"', text)
+    assert len(places) == len(set(places))
+
+
+def test_the_page_tells_machines_and_versions_apart(tmp_path: Path, laptop: Suite) -> None:
+    from benchmarks.evaluation import page
+
+    one, two, three = (step for step in laptop.steps if step.workload == "codec-encode" and step.scale <= 4)
+    reports = {step: report_of(step) for step in (one, two, three)}
+    here = reports[one].machine
+    newer = dataclasses.replace(here, versions=here.versions | {"duckdb": "99.0", "Feast": "1.0"})
+    reports[two] = dataclasses.replace(reports[two], machine=newer)
+    text = page.write(laptop, reports, {}, tmp_path / "alike").read_text()
+    assert "commits on" not in text
+    assert f"duckdb {here.versions['duckdb']} and 99.0" in text
+    assert "Feast 1.0" in text
+    reports[three] = dataclasses.replace(
+        reports[three], machine=dataclasses.replace(here, processor="another")
+    )
+    text = page.write(laptop, reports, {}, tmp_path / "apart").read_text()
+    assert "Measured at 1 commit on 2 machines" in text
+    assert text.count("<li>another, ") == 1
+
+
+def test_what_processors_give_is_written_once(tmp_path: Path, laptop: Suite) -> None:
+    from benchmarks.evaluation import page
+
+    steps = [step for step in laptop.steps if step.workload.startswith("legacy")]
+    page.write(laptop, {step: report_of(step) for step in steps}, {}, tmp_path)
+    lines = (tmp_path / "scaling.csv").read_text().splitlines()
+    assert len(lines) == len(set(lines)) > 1
+
+
+def test_a_papers_factor_stands_beside_the_systems_that_it_compares(laptop: Suite) -> None:
+    found = {
+        (s.experiment.key, s.system, s.against): s.printed.values if s.printed else None
+        for s in row.speed_ups(laptop, {})
+    }
+    assert found["aoki-2021/cached join", "foreseen, sent", "cache off"] == (2.4,)
+    assert found["aoki-2021/cached join", "foreseen, mapped", "cache off"] is None
+    assert found["hopsworks-2023/read", "Headrace, Hudi", "Spark, Delta"] == (8, 45)
+    assert found["hopsworks-2023/read", "Headrace, Delta", "Spark, Delta"] is None

@@ -18,10 +18,10 @@ from benchmarks.measure import WrongResult, agree, measure
 from benchmarks.median import median
 from benchmarks.others import Others
 from benchmarks.outcome import goal_outcomes
-from benchmarks.process import CaseFailed
+from benchmarks.process import CaseFailed, running
 from benchmarks.runner import ByHand, Headrace
 from benchmarks.sample import Sample
-from benchmarks.target import Embedded
+from benchmarks.target import Embedded, Served
 from benchmarks.tpch import Scan
 from benchmarks.workload import Case, Goal
 
@@ -107,6 +107,23 @@ def test_a_failed_case_says_why(right: Path, tmp_path: Path) -> None:
     assert "NotFound" in str(failure.value)
 
 
+def test_the_first_line_of_a_failure_is_its_reason(right: Path, tmp_path: Path) -> None:
+    with pytest.raises(CaseFailed) as failure:
+        measure(cases(right, tmp_path / "empty"), 1, lambda text: None)
+    assert "NotFound: " in str(failure.value).splitlines()[0]
+
+
+def test_a_service_ends_with_a_process_that_is_killed(right: Path) -> None:
+    before = psutil.Process().children(recursive=True)
+    with running(Case("tcp", Headrace(Served(right), Scan()))) as process:
+        process.run(0)
+        worker, *services = [p for p in psutil.Process().children(recursive=True) if p not in before]
+        assert any("serve" in service.cmdline() for service in services)
+        worker.kill()
+    _, alive = psutil.wait_procs(services, 10)
+    assert not alive
+
+
 def test_an_environment_that_is_not_there_is_named_with_what_makes_it(right: Path, tmp_path: Path) -> None:
     lacking = dataclasses.replace(cases(right, right)[1], python=str(tmp_path / "bin" / "python"))
     with pytest.raises(CaseFailed, match=r"bin/python, which is not there: make bench WORKLOAD="):
@@ -171,6 +188,15 @@ def test_ratios_are_taken_round_by_round() -> None:
     goal = Goal("a", 2.0, way="ratio", against="b")
     (outcome,) = goal_outcomes([goal], [*samples("a", [2.0, 20.0, 200.0]), *samples("b", [1.0, 10.0, 100.0])])
     assert (outcome.reached.low, outcome.reached.value, outcome.reached.high) == (2.0, 2.0, 2.0)
+
+
+def test_the_first_run_of_a_fresh_case_stands_beside_the_last_of_others() -> None:
+    fresh = [
+        dataclasses.replace(s, number=s.number - 1, first=True) for s in samples("a", [6.0, 2.0, 4.0])[1:]
+    ]
+    goal = Goal("a", 2.0, way="ratio", against="b")
+    (outcome,) = goal_outcomes([goal], [*fresh, *samples("b", [1.0, 2.0, 3.0])])
+    assert (outcome.reached.low, outcome.reached.high, outcome.reached.n) == (2.0, 2.0, 3)
 
 
 def test_memory_is_that_of_first_runs() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.replay import DAYS, FAMILIES, Replay
+from benchmarks.replay import DAYS, FAMILIES, Family, Replay
 
 pytestmark = pytest.mark.slow
 ROWS = 500
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("name", FAMILIES)
-def test_most_first_asks_are_predicted(name: str, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", FAMILIES, ids=lambda kind: kind.title)
+def test_most_first_asks_are_predicted(kind: type[Family], seed: int, tmp_path: Path) -> None:
     with Replay(tmp_path / "lake", seed, ROWS) as replay:
-        told = replay.family(FAMILIES[name], DAYS)
+        told = replay.family(kind, DAYS)
     assert told.share >= 0.9, told
     assert told.unused <= 0.2, told
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.evaluation.experiment import Experiment, Point
 
 _ONE_MACHINE = (
-    "One machine in place of eight, files of a thousandth of the size in its memory, and sums in place of counts "
-    "of rows: Spark answers a count without reading."
+    "One machine in place of eight, files in its memory, most of them a thousand times smaller, and sums in place "
+    "of counts of rows: Spark answers a count without reading."
 )
 
 _BATCHES = ("1,024 rows", "8,192 rows", "131,072 rows", "1,048,576 rows")

@@ -8,7 +8,7 @@ EXPERIMENTS = (
     Experiment(
         paper="aoki-2021",
         name="transfer",
-        about="Rows from an engine to pandas",
+        about="Rows from an engine to a frame of pandas, of its own types",
         points=tuple(
             Point(name, "transfer", megabytes)
             for name, megabytes in (("130 MB", 130), ("520 MB", 520), ("2.6 GB", 2_600))
