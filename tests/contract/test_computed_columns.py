@@ -46,6 +46,10 @@ CASES = [
     ("try_cast('9999-12-31' as date)", pa.date32(), [dt.date(9999, 12, 31)] * 4),
     ("cast('0001-01-01' as date)", pa.date32(), [dt.date(1, 1, 1)] * 4),
     ("n * 100000", pa.int64(), [300000, -200000, 0, 200000]),
+    ("n * 1 + 24 * 60 * 60 * 1000000", pa.int64(), [86400000003, 86399999998, 86400000000, 86400000002]),
+    ("(case when ok then 100000 else 1 end) * 100000", pa.int64(), [10**10, 10**5, 10**5, 10**10]),
+    ("-9223372036854775807 - 1 + n * 0", pa.int64(), [-(1 << 63)] * 4),
+    ("n in (3, 0)", pa.bool_(), [True, False, True, False]),
     ("-n", pa.int64(), [-3, 2, 0, -2]),
     ("n / 2", pa.float64(), [1.5, -1.0, 0.0, 1.0]),
     ("6 / n", pa.float64(), [2.0, -3.0, None, 3.0]),
@@ -163,6 +167,67 @@ def test_texts_that_grow_are_bounded(flights):
         letters.with_columns(out=f"length(concat(carrier, {', '.join(['c'] * 60)}))").read().to_arrow()
     with pytest.raises(hr.InvalidArgument, match="65537 bytes is too long"):
         flights.select("id").with_columns(out=f"length(concat({longest}, 'A'))").read().to_arrow()
+
+
+def test_many_levels_are_written_in_no_time(flights):
+    query = flights.select("id").with_columns(c0="concat(upper(carrier), 'x')")
+    for i in range(1, 45):
+        query = query.with_columns(**{f"c{i}": f"concat(upper(c{i - 1}), 'x')"})
+    begun = time.monotonic()
+    result = query.select("id", "c44").read()
+    assert by_key(result, "id", "c44") == [
+        "AA" + 44 * "X" + "x",
+        "B" + 44 * "X" + "x",
+        None,
+        " C " + 44 * "X" + "x",
+    ]
+    assert time.monotonic() - begun < 10
+
+
+class TestOfASpine:
+    """What is computed of columns that a spine brings is computed of these, and of their types."""
+
+    @staticmethod
+    def view(store, flights, query):
+        return store.create_feature_view("computed", query)
+
+    @staticmethod
+    def spine(**columns):
+        count = len(next(iter(columns.values())))
+        return pa.table({"id": range(count), "dep": [START] * count, **columns})
+
+    def test_of_another_kind_of_number(self, store, flights):
+        view = self.view(store, flights, flights.select("id", "n").with_columns(big="n > 15", half="n / 2"))
+        result = view.batch_data(spine=self.spine(n=[15.6, 15.4, float("nan")])).to_arrow()
+        assert result["big"].to_pylist() == [True, True, None]
+        assert result["half"].to_pylist() == [7.8, 7.7, None]
+
+    def test_whose_type_is_another(self, store, flights):
+        view = self.view(store, flights, flights.select("id", "n").with_columns(twice="n * 2"))
+        assert (
+            view.batch_data(spine=self.spine(n=[1.25])).to_arrow().schema.field("twice").type == pa.float64()
+        )
+        assert view.batch_data(spine=self.spine(n=[1])).to_arrow().schema.field("twice").type == pa.int64()
+
+    def test_a_time_for_a_date(self, store, flights):
+        view = self.view(store, flights, flights.select("id", "day").with_columns(hour="hour(day)"))
+        assert values(view.batch_data(spine=self.spine(day=[START])), "hour") == [5]
+
+    def test_that_nothing_is_computed_of(self, store, flights):
+        view = self.view(store, flights, flights.select("id", "n").with_columns(twice="n * 2"))
+        with pytest.raises(hr.InvalidArgument, match="'twice', of the spine's columns"):
+            view.batch_data(spine=self.spine(n=["3"])).to_arrow()
+
+    def test_of_nulls_alone(self, store, flights):
+        view = self.view(store, flights, flights.select("id", "n").with_columns(twice="n * 2"))
+        result = view.batch_data(spine=self.spine(n=pa.nulls(2))).to_arrow()
+        assert result["twice"].to_pylist() == [None, None]
+
+    def test_filtered_by_what_is_computed(self, store, flights, weather):
+        query = flights.select("id", "n", "carrier").join(weather, on="carrier").with_columns(big="n > 15")
+        query = query.filter(query["big"] == True)  # noqa: E712
+        spine = self.spine(n=[15.6, 15.4], carrier=["AA", "AA"])
+        assert values(self.view(store, flights, query).batch_data(spine=spine), "id") == [0, 1]
 
 
 def test_texts_that_are_long_and_stay_so(store):

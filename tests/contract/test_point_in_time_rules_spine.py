@@ -167,6 +167,33 @@ class TestSpinePassedToAView:
         bare = spine.select(["flight_id", "dep"])
         assert values(view.training_data(spine=bare), "delay") == [5.0, None]
 
+    def test_also_behind_a_computed_column(self, store):
+        flights = make_flights(store, (1, "11:00", "JFK", 5.0), (2, "12:00", "LGA", -6.0))
+        weather = make_weather(store, ("JFK", "10:00", 1.0))
+        late = flights.select("flight_id", "origin", "delay").with_columns(late="delay > 0")
+        query = late.filter(flights["delay"] > 0).join(weather.select("temp"), on="origin")
+        assert values(query.read(), "flight_id") == [1]
+        view = store.create_feature_view("view", query)
+        spine = pa.table(
+            {"flight_id": [7, 8], "dep": [at("11:00")] * 2, "origin": ["JFK"] * 2, "delay": [-1.0, 1.0]}
+        )
+        assert values(view.batch_data(spine=spine), "late") == [False, True]
+        computed = late.filter(late["late"] == True).join(weather.select("temp"), on="origin")  # noqa: E712
+        view = store.create_feature_view("computed", computed)
+        assert values(view.batch_data(spine=spine), "flight_id") == [8]
+
+    @pytest.mark.parametrize("kind", ["category", "null"])
+    def test_filters_after_a_join_take_columns_as_they_are_sent(self, store, kind):
+        flights = make_flights(store, (1, "11:00", "JFK", 5.0))
+        weather = make_weather(store, ("JFK", "10:00", 1.0))
+        query = flights.select("flight_id", "origin").join(weather.select("temp"), on="origin")
+        like = store.create_feature_view("view", query.filter(query["origin"].like("J%")))
+        equal = store.create_feature_view("equal", query.filter(query["origin"] == "JFK"))
+        origin = pa.array(["JFK", "LGA"]).dictionary_encode() if kind == "category" else pa.nulls(2)
+        spine = pa.table({"flight_id": [1, 2], "dep": [at("11:00")] * 2, "origin": origin})
+        for view in (like, equal):
+            assert values(view.batch_data(spine=spine), "flight_id") == ([1] if kind == "category" else [])
+
     def test_filters_after_a_join_drop_its_rows(self, store):
         flights = make_flights(store)
         weather = make_weather(store, ("JFK", "10:00", 1.0), ("LGA", "10:00", 2.0))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import headrace as hr
-from contract.helpers import FLIGHTS, by_key, make_flights, make_weather, rows, values
+from contract.helpers import FLIGHTS, at, by_key, make_flights, make_weather, rows, values
 
 
 @pytest.fixture
@@ -46,6 +49,14 @@ class TestSelect:
         with pytest.raises(hr.NameClash, match="origin"):
             flights.select("origin", "origin")
 
+    def test_columns_that_differ_by_case_alone_are_refused(self, store, flights):
+        other = store.create_feature_group("other", primary_key=["k"], event_time="t")
+        other.insert([{"k": "JFK", "t": at("10:00"), "Delay": 1.0}])
+        query = flights.select("flight_id", "origin").join(other, on={"origin": "k"})
+        for chosen in ((), ("Delay", "delay")):
+            with pytest.raises(hr.NameClash, match="'Delay', 'delay'"):
+                query.select(*chosen).read()
+
     def test_takes_names_and_columns_of_the_group(self, flights):
         with pytest.raises(hr.InvalidArgument):
             flights.select(5)
@@ -83,6 +94,27 @@ class TestFilter:
             query.filter(weather["temp"] > 0)
         assert values(query.filter(query["b_temp"] == 2.0).read(), "flight_id") == [2]
         assert values(query.filter(query["a_temp"] > query["flight_id"]).read(), "flight_id") == []
+
+    @pytest.mark.parametrize(
+        "given", [np.array([1, 2]), pd.Series([1, 2]), pd.array([1, 2]), pl.Series([1]), pa.array([1, 2])]
+    )
+    def test_on_several_values_is_refused(self, flights, given):
+        with pytest.raises(hr.InvalidArgument):
+            flights["flight_id"] == given  # noqa: B015
+        with pytest.raises(hr.InvalidArgument, match="isin"):
+            flights["flight_id"].isin(5)
+
+    def test_on_one_of_numpy_s(self, flights):
+        for one in (np.int64(1), np.array(1)):
+            assert values(flights.filter(flights["flight_id"] == one).read(), "flight_id") == [1]
+
+    def test_on_a_short_float_and_an_exact_number_is_refused(self, store):
+        group = store.create_feature_group("numbers", primary_key=["id"])
+        group.insert(pa.table({"id": [1], "f": pa.array([0.5], pa.float32()), "d": [0.5], "i": [1]}))
+        for one, other in (("f", "i"), ("i", "f")):
+            with pytest.raises(hr.InvalidArgument, match="computed column"):
+                group.filter(group[one] == group[other]).read()
+        assert values(group.filter(group["f"] == group["d"]).read(), "id") == [1]
 
     def test_what_is_no_condition_is_refused(self, flights):
         for wrong in (True, "delay > 1", flights["delay"], None):

@@ -65,6 +65,9 @@ class TestTables:
             store, f'WITH flights AS (SELECT 7 AS n) SELECT count(*) AS n FROM "{store.project}".flights'
         ) == [{"n": 4}]
 
+    def test_a_name_of_its_own_outside_ascii(self, store):
+        assert rows(store, "WITH Übersicht AS (SELECT 7 AS n) SELECT n FROM Übersicht") == [{"n": 7}]
+
     def test_a_name_of_its_own_that_looks_like_another_project(self, store, flights):
         query = f'WITH "{store.project}.flights" AS (SELECT 7 AS n) SELECT count(*) AS n FROM "{store.project}".flights'
         assert rows(store, query) == [{"n": 4}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -37,13 +38,13 @@ class Instance:
             self._root.execute(f"SET GLOBAL max_temp_directory_size = '{spill_limit}B'")
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         self._root.execute("SET GLOBAL errors_as_json = true")
-        self._sessions = 0
-        self._lock = threading.Lock()
+        # One that nobody closes, such as of a read that never begins, is gone with its connection.
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     @property
     def sessions(self) -> int:
         """That are open."""
-        return self._sessions
+        return len(self._sessions)
 
     def setting(self, name: str) -> str:
         return str(self._root.sql(f"SELECT current_setting('{name}')").fetchall()[0][0])
@@ -51,15 +52,13 @@ class Instance:
     def reach(self, lake: Lake) -> None:
         self._root.register_filesystem(lake)
 
-    def enter(self) -> duckdb.DuckDBPyConnection:
+    def enter(self, session: Session) -> duckdb.DuckDBPyConnection:
         """A connection for one session more."""
-        with self._lock:
-            self._sessions += 1
+        self._sessions.add(session)
         return self._root.cursor()
 
-    def leave(self) -> None:
-        with self._lock:
-            self._sessions -= 1
+    def leave(self, session: Session) -> None:
+        self._sessions.discard(session)
 
     def seal(self, folders: Iterable[str]) -> None:
         """From now on it reads files of these folders alone, and changes no setting."""
@@ -88,7 +87,7 @@ class Session:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._held: duckdb.DuckDBPyConnection | None = instance.enter()
+        self._held: duckdb.DuckDBPyConnection | None = instance.enter(self)
         self._reader: pa.RecordBatchReader | None = None
         self._streamed: list[Stoppable] = []
         self._lock = threading.Lock()
@@ -177,7 +176,7 @@ class Session:
                     self._reader = None
                 self._held.close()
                 self._held = None
-                self._instance.leave()
+                self._instance.leave(self)
 
     @property
     def _connection(self) -> duckdb.DuckDBPyConnection:

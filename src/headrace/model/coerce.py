@@ -56,18 +56,18 @@ def coerce(
                     f"{left.name!r} ({type_of(left)}) cannot be compared with {right.name!r} ({type_of(right)})"
                 )
             _check_common_type(left, type_of(left), right, type_of(right))
-            floats = [ref for ref in (left, right) if pa.types.is_floating(type_of(ref))]
+            floats = [ref for ref in (left, right) if pa.types.is_floating(decoded_type(type_of(ref)))]
             return _without_nan(condition, floats, negated)
         case IsIn(column=column, values=values):
             return _is_in(
                 column, type_of(column), [_fit(column, type_of(column), v) for v in values], negated
             )
         case Like(column=column):
-            if not is_string(type_of(column)):
+            if not is_string(decoded_type(type_of(column))):
                 raise InvalidArgument(f"like() needs text, and {column.name!r} is {type_of(column)}")
             return condition
         case IsNan(column=column):
-            if not pa.types.is_floating(type_of(column)):
+            if not pa.types.is_floating(decoded_type(type_of(column))):
                 raise InvalidArgument(f"is_nan() needs floats, and {column.name!r} is {type_of(column)}")
             return condition
         case Not(operand=operand):
@@ -81,7 +81,17 @@ def coerce(
 
 
 def _check_common_type(left: Ref, left_type: pa.DataType, right: Ref, right_type: pa.DataType) -> None:
-    """Where the common type has too few digits, engines raise an error, or leave rows out, as values come."""
+    """Where the common type has too few digits, engines raise an error, or leave rows out, as values come; and not all
+    of them take floats of 32 bits for what they compare exact numbers as.
+    """
+    left_type, right_type = decoded_type(left_type), decoded_type(right_type)
+    for one, other in ((left_type, right_type), (right_type, left_type)):
+        if pa.types.is_floating(one) and one.bit_width < 64 and not pa.types.is_floating(other):
+            raise InvalidArgument(
+                f"{left.name!r} ({left_type}) cannot be compared with {right.name!r} ({right_type}): engines differ in "
+                "how many digits they look at",
+                hint="compare them in a computed column, where both are doubles",
+            )
     if not (pa.types.is_decimal(left_type) or pa.types.is_decimal(right_type)):
         return
     if pa.types.is_floating(left_type) or pa.types.is_floating(right_type):

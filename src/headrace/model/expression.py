@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NoReturn
 
 import msgspec
+import numpy as np
 
 from headrace.errors import InvalidArgument
 from headrace.model.duration import parse_time
@@ -139,9 +140,14 @@ def to_value(given: Any) -> Value:
     """
     if given is None:
         raise InvalidArgument("a comparison with None is never true", hint="use is_null() or is_not_null()")
-    if hasattr(given, "item") and not isinstance(given, dt.datetime) and hasattr(given, "dtype"):
+    if isinstance(given, np.generic) or (isinstance(given, np.ndarray) and given.ndim == 0):
         # Its times are whole numbers where their unit is finer than a microsecond.
         given = parse_time("a time", str(given)) if given.dtype.kind == "M" else given.item()
+    if hasattr(given, "dtype"):
+        raise InvalidArgument(
+            f"a column is compared with one value, and not with a {type(given).__name__}",
+            hint="isin() takes several values; a join compares with those of another group",
+        )
     if isinstance(given, bool):
         return Value("bool", "true" if given else "false")
     if isinstance(given, int):
@@ -209,6 +215,8 @@ class Column:
         """True where the column equals one of `values`; of none, it is never true."""
         if isinstance(values, str | bytes):
             raise InvalidArgument("isin() takes several values", hint="put the value into a list")
+        if not isinstance(values, Iterable):
+            raise InvalidArgument(f"isin() takes several values, not {values!r}", hint="put it into a list")
         return Column(IsIn(self._ref(), tuple(to_value(v) for v in values)))
 
     def like(self, pattern: str) -> Column:

@@ -213,6 +213,13 @@ def type_of(formula: Formula, column: Callable[[Ref], pa.DataType]) -> pa.DataTy
     return TYPES[kind]
 
 
+def target_of(value: Value) -> Target | None:
+    """The type that engines must be told of a constant, for which they have a smaller or another one."""
+    if value.type == "int":
+        return "bigint" if -(1 << 63) <= int(value.text) < 1 << 63 else None
+    return "double" if value.type == "decimal" else None
+
+
 def kind_of(kind: pa.DataType) -> _Kind | None:
     """What a column's values are computed as; None for types that formulas do not read."""
     if pa.types.is_integer(kind):

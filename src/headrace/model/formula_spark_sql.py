@@ -19,14 +19,16 @@ from headrace.model.formula import (
     Nothing,
     Operate,
     Read,
+    Target,
     kind_of,
+    target_of,
     type_of,
 )
 from headrace.model.formula_form import FORMS, REFUSED
 from headrace.model.formula_text import LONGEST_MADE, is_no_longer, is_short, joined, together
 from headrace.model.types import TIMESTAMP
 
-_TARGETS = {
+_TARGETS: dict[Target, str] = {
     "bigint": "BIGINT",
     "double": "DOUBLE",
     "text": "STRING",
@@ -70,8 +72,8 @@ def spark_formula_sql(
             case Nothing():
                 return "NULL"
             case Constant(value=value):
-                given = literal(value, "spark")
-                return f"CAST({given} AS DOUBLE)" if value.type == "decimal" else given
+                given, wanted = literal(value, "spark"), target_of(value)
+                return given if wanted is None else f"CAST({given} AS {_TARGETS[wanted]})"
             case Read(column=ref):
                 found = kind_of(kind(ref))
                 target = _READ_AS.get(str(found))
@@ -88,7 +90,7 @@ def spark_formula_sql(
                 return call(function, arguments)
         raise TypeError(f"{node!r} is no formula")
 
-    def cast(operand: Formula, target: str, how: str) -> str:
+    def cast(operand: Formula, target: Target, how: str) -> str:
         value, wanted = sql(operand), _TARGETS[target]
         if is_a(operand, pa.string()) and target in FORMS:
             value = _only(value, target)
@@ -132,6 +134,8 @@ def spark_formula_sql(
         return f"({f' {operation.upper()} '.join(operands)})"
 
     def call(function: str, arguments: tuple[Formula, ...]) -> str:
+        if function == "concat":  # whose parts are others than its arguments
+            return concat(tuple(joined(arguments)))
         given = [sql(argument) for argument in arguments]
         if function in _GUARDS:
             value = f"CAST({given[0]} AS DOUBLE)"
@@ -163,8 +167,6 @@ def spark_formula_sql(
                 return f"startswith({', '.join(given)})"
             case "substr":
                 return substring(arguments, given)
-            case "concat":
-                return concat(arguments)
             case "replace":
                 return replace(arguments, given)
         return f"{function}({', '.join(given)})"
@@ -192,7 +194,6 @@ def spark_formula_sql(
         return f"substr({', '.join([given[0], *(f'CAST({g} AS INT)' for g in given[1:])])})"
 
     def concat(arguments: tuple[Formula, ...]) -> str:
-        arguments = tuple(joined(arguments))
         given = [sql(argument) for argument in arguments]
         if is_short(arguments):
             return together(given)

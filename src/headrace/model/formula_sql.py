@@ -17,14 +17,16 @@ from headrace.model.formula import (
     Nothing,
     Operate,
     Read,
+    Target,
     kind_of,
+    target_of,
     type_of,
 )
 from headrace.model.formula_form import FORMS, REFUSED
 from headrace.model.formula_text import LONGEST_MADE, is_no_longer, is_short, joined, together
 from headrace.model.types import TIMESTAMP
 
-_TARGETS = {
+_TARGETS: dict[Target, str] = {
     "bigint": "BIGINT",
     "double": "DOUBLE",
     "text": "VARCHAR",
@@ -58,8 +60,8 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
             case Nothing():
                 return "NULL"
             case Constant(value=value):
-                given = literal(value)
-                return f"CAST({given} AS DOUBLE)" if value.type == "decimal" else given
+                wanted = target_of(value)
+                return literal(value) if wanted is None else f"CAST({literal(value)} AS {_TARGETS[wanted]})"
             case Read(column=ref):
                 found = kind_of(kind(ref))
                 target = _READ_AS.get(str(found))
@@ -101,7 +103,18 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 return f"({operands[0]} % nullif({operands[1]}, 0))"
         return f"({f' {operation.upper()} '.join(operands)})"
 
+    def concat(arguments: tuple[Formula, ...]) -> str:
+        given = [sql(argument) for argument in arguments]
+        if is_short(arguments):
+            return together(given)
+        parts = [f"_p.p{i}" for i in range(len(given))]
+        size = " + ".join(f"strlen({part})" for part in parts)
+        longest = f"greatest({', '.join(f'strlen({part})' for part in parts)})"
+        return _bounded(dict(zip(parts, given, strict=True)), together(parts), size, longest)
+
     def call(function: str, arguments: tuple[Formula, ...]) -> str:
+        if function == "concat":  # whose parts are others than its arguments
+            return concat(tuple(joined(arguments)))
         given = [sql(argument) for argument in arguments]
         if function in _GUARDS:
             value = f"CAST({given[0]} AS DOUBLE)"
@@ -126,15 +139,6 @@ def formula_sql(formula: Formula, column: Callable[[Ref], str], kind: Callable[[
                 return f"CAST(sign({given[0]}) AS BIGINT)"
             case "length":
                 return f"CAST(length({given[0]}) AS BIGINT)"
-            case "concat":
-                arguments = tuple(joined(arguments))
-                given = [sql(argument) for argument in arguments]
-                if is_short(arguments):
-                    return together(given)
-                parts = [f"_p.p{i}" for i in range(len(given))]
-                size = " + ".join(f"strlen({part})" for part in parts)
-                longest = f"greatest({', '.join(f'strlen({part})' for part in parts)})"
-                return _bounded(dict(zip(parts, given, strict=True)), together(parts), size, longest)
             case "replace":
                 if is_no_longer(*arguments[:0:-1]):
                     return f"replace({', '.join(given)})"

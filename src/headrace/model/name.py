@@ -20,6 +20,11 @@ _RESERVED_COLUMNS = {"_change_type", "_commit_version", "_commit_timestamp", "fi
 _RESERVED_PREFIX = "__headrace"
 
 
+def folded(name: str) -> str:
+    """As DuckDB folds names: ASCII letters alone."""
+    return name.encode().lower().decode()
+
+
 def check_name(kind: str, name: object) -> str:
     """Return `name` if it may name a `kind` ("feature group", "feature view", "project").
 

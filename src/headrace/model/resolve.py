@@ -39,19 +39,19 @@ def resolve(query: Query, groups: Mapping[str, Group]) -> Resolved:
     fields = [Field(name, root.type_of(name), Place(0, name)) for name in selected or root.schema.names]
     state = Resolved((root,), tuple(fields))
     # Whether names are those of the result, and not of the group alone.
-    seen_join = False
+    of_result = False
     for step in query.steps:
         match step:
             case Join():
                 state = _join(state, step, groups)
-                seen_join = True
-            case Filter(condition=condition) if seen_join:
-                state = dataclasses.replace(state, filters=(*state.filters, _bind_result(state, condition)))
-            case Select(columns=columns) if seen_join:
+                of_result = True
+            case Filter(condition=condition) if of_result:
+                state = _filter(state, condition)
+            case Select(columns=columns) if of_result:
                 state = dataclasses.replace(state, fields=_select(state, columns))
             case Compute(name=name, formula=formula):
                 state = dataclasses.replace(state, fields=_computed(state, name, formula))
-                seen_join = True
+                of_result = True
             case Limit(rows=rows):
                 least = rows if state.limit is None else min(rows, state.limit)
                 state = dataclasses.replace(state, limit=least)
@@ -115,9 +115,14 @@ def _bind(
     return Bound.of(condition, places, lambda ref: type_of(places[ref].column))
 
 
-def _bind_result(state: Resolved, condition: Condition) -> Bound:
+def _filter(state: Resolved, condition: Condition) -> Resolved:
+    """Before any join, what reads stored columns alone chooses among the root's rows, as it does in front."""
     places = {ref: _place_in_result(state, ref) for ref in columns_of(condition)}
-    return Bound.of(condition, places, lambda ref: state.type_of(places[ref]))
+    bound = Bound.of(condition, places, lambda ref: state.type_of(places[ref]))
+    if len(state.sides) == 1 and all(isinstance(place, Place) for place in places.values()):
+        root = dataclasses.replace(state.root, filters=(*state.root.filters, bound))
+        return dataclasses.replace(state, sides=(root,))
+    return dataclasses.replace(state, filters=(*state.filters, bound))
 
 
 def _computed(state: Resolved, name: str, formula: Formula) -> tuple[Field, ...]:
@@ -177,19 +182,23 @@ def _select(state: Resolved, columns: tuple[str, ...] | None) -> tuple[Field, ..
     known = {f.name: f for f in state.fields}
     for name in state.root.schema.names:
         known.setdefault(name, Field(name, state.root.type_of(name), Place(0, name)))
-    if columns is None:
-        return tuple(known.values())
-    _check_selected("the query", list(columns), list(known))
-    return tuple(known[name] for name in columns)
+    chosen = list(known) if columns is None else list(columns)
+    _check_selected("the query", chosen, list(known))
+    return tuple(known[name] for name in chosen)
 
 
 def _check_selected(where: str, columns: list[str], known: list[str]) -> None:
     missing = [name for name in columns if name not in known]
     if missing:
         raise unknown_column(where, missing, known)
-    twice = sorted({name for name in columns if columns.count(name) > 1})
+    folded = [name.casefold() for name in columns]
+    twice = sorted({name for name in columns if folded.count(name.casefold()) > 1})
     if twice:
-        raise NameClash(f"{where}: selected twice: {', '.join(map(repr, twice))}", details={"columns": twice})
+        raise NameClash(
+            f"{where}: selected twice, also by case alone: {', '.join(map(repr, twice))}",
+            hint="name the columns that are wanted; a join's prefix keeps its own apart",
+            details={"columns": twice},
+        )
 
 
 def _join(state: Resolved, join: Join, groups: Mapping[str, Group]) -> Resolved:

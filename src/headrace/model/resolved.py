@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from headrace.errors import UnknownColumn
+from headrace.errors import InvalidArgument, UnknownColumn
 from headrace.model.coerce import coerce
 from headrace.model.definition import GroupDefinition
 from headrace.model.expression import Condition, Ref
-from headrace.model.formula import Formula
+from headrace.model.formula import Formula, type_of
 from headrace.model.query import How, Source
+from headrace.model.types import decoded_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,18 +123,42 @@ class Resolved:
         return self.sides[place.side].type_of(place.column)
 
 
-def refit(filters: Iterable[Bound], given: pa.Schema) -> tuple[Bound, ...]:
-    """The filters, fitted to the columns of a spine where these stand for the root's.
+def refit(resolved: Resolved, given: pa.Schema) -> Resolved:
+    """What is computed and filtered, fitted to the columns of a spine where these stand for the root's.
 
     Raises:
-        InvalidArgument: a column is of another kind than the value it is compared with.
+        InvalidArgument: a column is of another kind than what it is compared or computed with.
     """
-    kinds: dict[Origin, pa.DataType] = {Place(0, field.name): field.type for field in given}
-    fitted = []
-    for bound in filters:
-        types = {ref: kinds.get(place, bound.types[ref]) for ref, place in bound.places.items()}
-        fitted.append(Bound.of(bound.given, bound.places, types.__getitem__))
-    return tuple(fitted)
+    kinds = {
+        Place(0, field.name): decoded_type(field.type) for field in given if not pa.types.is_null(field.type)
+    }
+
+    def computed(origin: Computed) -> Computed:
+        places = dict(origin.places)
+        types = {ref: kinds.get(places[ref], kind) for ref, kind in origin.types}
+        kind = type_of(origin.formula, types.__getitem__)
+        return dataclasses.replace(origin, types=tuple(types.items()), type=kind)
+
+    fields = []
+    for field in resolved.fields:
+        if isinstance(field.place, Computed):
+            try:
+                place = computed(field.place)
+            except InvalidArgument as error:
+                raise InvalidArgument(
+                    f"column {field.name!r}, of the spine's columns: {error.message}", hint=error.hint
+                ) from None
+            field = dataclasses.replace(field, place=place, type=place.type)
+        fields.append(field)
+    filters = []
+    for bound in resolved.filters:
+        places = {ref: computed(p) if isinstance(p, Computed) else p for ref, p in bound.places.items()}
+        types = {
+            ref: p.type if isinstance(p, Computed) else kinds.get(p, bound.types[ref])
+            for ref, p in places.items()
+        }
+        filters.append(Bound.of(bound.given, places, types.__getitem__))
+    return dataclasses.replace(resolved, fields=tuple(fields), filters=tuple(filters))
 
 
 def unknown_column(where: str, missing: list[str], known: list[str]) -> UnknownColumn:

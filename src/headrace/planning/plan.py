@@ -128,7 +128,7 @@ def make_plan(request: ReadRequest, resolved: Resolved, spine_schema: pa.Schema 
         )
     spine = None if spine_schema is None else make_spine(request, resolved, spine_schema)
     if spine is not None:
-        resolved = dataclasses.replace(resolved, filters=refit(resolved.filters, spine.schema))
+        resolved = refit(resolved, spine.schema)
     timed = request.kind != "query" or resolved.root.definition.event_time is not None
     now = None
     if spine is None and resolved.root.definition.event_time is None:

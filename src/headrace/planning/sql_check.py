@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.errors import InvalidArgument, SqlRejected
+from headrace.model.name import folded
 
 CATALOG = "headrace"
 """What may stand before the project in the whole name of a table."""
@@ -129,7 +130,7 @@ class CheckedQuery:
 
 def shown_as(label: str) -> str:
     """The name by which a checked query asks for a table; the engine folds the case of ASCII letters alone."""
-    return f"__headrace_{label.encode().lower().hex()}"
+    return f"__headrace_{folded(label).encode().hex()}"
 
 
 def parameters_of(parsed: Mapping[str, Any]) -> list[str]:
@@ -229,8 +230,8 @@ def _leave_qualifiers_out(parts: list[dict[str, Any]], tables: list[SqlTable]) -
         names = part.get("column_names")
         if part.get("class") != "COLUMN_REF" or not isinstance(names, list) or len(names) < 3:
             continue
-        start = 1 if str(names[0]).lower() == CATALOG and len(names) > 3 else 0
-        if (str(names[start]).lower(), str(names[start + 1]).lower()) in qualified:
+        start = 1 if folded(str(names[0])) == CATALOG and len(names) > 3 else 0
+        if (folded(str(names[start])), folded(str(names[start + 1]))) in qualified:
             part["column_names"] = names[start + 1 :]
 
 
@@ -338,15 +339,15 @@ def _aggregate_named(call: Mapping[str, Any]) -> str:
 
 def _table(part: Mapping[str, Any]) -> SqlTable:
     path = [str(name) for name in part.get("qualified_name", {}).get("path") or ()]
-    if len(path) == 3 and path[0].lower() == CATALOG:
+    if len(path) == 3 and folded(path[0]) == CATALOG:
         del path[0]
     if path[-1:] != [part.get("table_name")] or len(path) > 2:
         raise SqlRejected(
             f"{'.'.join(path)} is no feature group",
             hint='name a feature group or view, and its project where that is another: flights, shop."orders@v1"',
         )
-    project = path[0].lower() if len(path) == 2 else None
-    name = path[-1].lower()
+    project = folded(path[0]) if len(path) == 2 else None
+    name = folded(path[-1])
     at = part.get("at_clause")
     if at is None:
         return SqlTable(name, project)

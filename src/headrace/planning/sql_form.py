@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headrace.model.name import folded
 from headrace.model.sql_form import SqlForm
 from headrace.planning.canonical import hash_of
 from headrace.planning.sql_check import AGGREGATES, CheckedQuery
@@ -54,7 +55,7 @@ def sql_form(query: CheckedQuery, schemas: Iterable[pa.Schema]) -> SqlForm:
     tell = _Telling(_renamed(parts, {name for schema in schemas for name in _names(schema)}))
     if not _is_free(node):
         return SqlForm(tables, hash_of(tell.part(node)))
-    mentioned = {_lower(name) for part in parts for name in part.get("column_names", ())}
+    mentioned = {folded(name) for part in parts for name in part.get("column_names", ())}
     columns = tuple(hash_of(tell.part(_nameless(column, mentioned))) for column in node["select_list"])
     rest = tell.part({key: value for key, value in node.items() if key != "select_list"})
     if not _is_of_each_row(node):  # which rows there are hangs on all columns
@@ -95,18 +96,18 @@ class _Telling:
     def _column(self, names: list[str]) -> list[str]:
         """With the case of what may be a field of a struct, whose name is a value once it is taken out."""
         if len(names) == 1:
-            return [_lower(names[0])]
+            return [folded(names[0])]
         table, rest = self._table(names[0]), names[1:]
-        return [table, _lower(rest[0]), *rest[1:]] if _lower(names[0]) in self._renamed else [table, *rest]
+        return [table, folded(rest[0]), *rest[1:]] if folded(names[0]) in self._renamed else [table, *rest]
 
     def _table(self, alias: str) -> str:
-        return self._renamed.get(_lower(alias), alias)
+        return self._renamed.get(folded(alias), alias)
 
 
 def _renamed(parts: list[Part], columns: set[str]) -> dict[str, str]:
     """Numbers for the names that tables have within the query, if they can mean nothing else anywhere in it."""
-    aliases = [_lower(part["alias"]) for part in parts if _is_table(part)]
-    others = columns | {_lower(word) for part in parts for word in _words(part)}
+    aliases = [folded(part["alias"]) for part in parts if _is_table(part)]
+    others = columns | {folded(word) for part in parts for word in _words(part)}
     unique = [alias for alias in aliases if aliases.count(alias) == 1 and alias not in others]
     plain = [alias for alias in unique if _PLAIN.fullmatch(alias) and not _GIVEN.fullmatch(alias)]
     # No query holds a NUL, so that none of these names stands in one.
@@ -166,14 +167,9 @@ def _is_of_each_row(node: Part) -> bool:
 
 def _nameless(column: Part, mentioned: set[str]) -> Part:
     """Without the name that it gives to a column of the result, if nothing else in the query may mean it."""
-    if _lower(str(column.get("alias", ""))) in mentioned:
+    if folded(str(column.get("alias", ""))) in mentioned:
         return column
     return {key: value for key, value in column.items() if key != "alias"}
-
-
-def _lower(name: str) -> str:
-    """As the engine folds names: ASCII letters alone."""
-    return name.encode().lower().decode()
 
 
 def _name(part: Part) -> str:
@@ -188,7 +184,7 @@ def _names(of: pa.Schema | pa.DataType) -> Iterator[str]:
     """Of its columns, and of all that is in them."""
     for i in range(0 if isinstance(of, pa.DataType) and not pa.types.is_nested(of) else _width(of)):
         field = of.field(i)
-        yield _lower(field.name)
+        yield folded(field.name)
         yield from _names(field.type)
 
 
