@@ -234,6 +234,12 @@ class TestOthersWrite:
         assert sorted(values(group.read(["id"], group["id"] >= 0), "id")) == [10, 11, 12, 50, 51, 52]
         assert values(group.read(["id"], group["id"] == 50), "id") == [50]
 
+    def test_statistics_are_of_what_is_there(self, store, folder, kind):
+        group = register(store, folder, kind)
+        assert [row["max"] for row in rows(group.statistics(["id"]))] == ["12"]
+        write(kind, flights(50), folder / "day=2026-01-01" / "hour=01" / f"a.{kind}")
+        assert [row["max"] for row in rows(group.statistics(["id"]))] == ["52"]
+
     def test_a_file_is_removed_and_comes_back_with_other_rows(self, store, folder, kind):
         group = register(store, folder, kind)
         file = folder / "day=2026-01-01" / "hour=01" / f"a.{kind}"
@@ -256,6 +262,15 @@ class TestOthersWrite:
             read.to_arrow()
         assert caught.value.retryable
         assert group.read().to_arrow().num_rows == {"added": 9, "replaced": 6, "removed": 3}[happens]
+
+    @pytest.mark.parametrize("how", ["sql", "statistics"])
+    def test_as_it_is_asked_in_other_ways(self, store, folder, kind, how):
+        group = register(store, folder, kind)
+        read = group.statistics(["id"]) if how == "statistics" else store.sql("SELECT max(id) FROM flights")
+        write(kind, flights(50), folder / "day=2026-01-01" / "hour=01" / f"a.{kind}")
+        write(kind, flights(60), folder / "day=2026-01-01" / "hour=01" / f"z.{kind}")
+        with pytest.raises(hr.Conflict, match="flights@v1"):
+            read.to_arrow()
 
     def test_all_is_gone(self, store, folder, kind):
         group = register(store, folder, kind)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -417,6 +419,20 @@ class TestRights:
         assert group.schema.names == ["id", "public"]
         assert b"secret" not in msgspec.msgpack.encode(group._group.definition)
         assert group.read().to_arrow().to_pylist() == [{"id": 1, "public": "a"}]
+
+    def test_explain_tells_no_query_of_an_external_group(self, owner, enter, tmp_path) -> None:
+        with contextlib.closing(sqlite3.connect(tmp_path / "people.db")) as database, database:
+            database.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, salary INTEGER)")
+            database.execute("INSERT INTO people VALUES (1, 'ben', 100001)")
+        query = "SELECT id, name, salary FROM people WHERE salary > 100000"
+        owner.create_external_feature_group(
+            "people", driver="sqlite", uri=f"file:{tmp_path / 'people.db'}", query=query, primary_key=["id"]
+        )
+        owner.grants.add("anna", "reader", group="people", columns=["name"])
+        group = enter("anna").get_feature_group("people")
+        assert group.read().to_arrow().to_pylist() == [{"id": 1, "name": "ben"}]
+        assert "salary" not in group.read().explain()
+        assert "salary > 100000" in owner.get_feature_group("people").read().explain()
 
     def test_what_is_taken_back_is_gone_at_once(self, owner, flights, enter) -> None:
         owner.grants.add("anna", "reader")

@@ -160,11 +160,13 @@ def test_a_short_pause_lends_nothing() -> None:
 def test_what_stands_still_is_bounded_too() -> None:
     admission = Admission(1, 2, 5)
     still: list[Turn] = []
-    while len(still) < 10:
-        still.append(admission.enter("a", nothing))
-        still[-1].pause()
-    with pytest.raises(hr.Busy, match="whose rows nobody takes"):
-        admission.enter("a", nothing)
+    for caller, told in (("a", "you have 5 queries open"), ("b", "whose rows nobody takes")):
+        for _ in range(5):
+            still.append(admission.enter(caller, nothing))
+            still[-1].pause()
+            still[-1].still_since -= 1  # so long that it is lent at once
+        with pytest.raises(hr.Busy, match=told):
+            admission.enter(caller, nothing)
     for turn in still:
         turn.close()
     assert admission._free == 1

@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pytest
 import headrace as hr
 from headrace.client import remote
 from headrace.config import store_config
+from headrace.service.cached import CachedReads
 from headrace.wiring import Service
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -298,6 +300,23 @@ def test_a_computation_that_fails_fails_all_who_wait_for_it(store) -> None:
         thread.join(30)
     assert failures == [hr.AmbiguousRows] * 6
     assert store.queries.list() == []
+
+
+def test_who_waits_for_one_that_cannot_be_kept_is_told(store, monkeypatch) -> None:
+    query = store.get_feature_group("orders").select("id").join(store.get_feature_group("seen"), on="who")
+
+    def failing(*_: object) -> NoReturn:
+        raise hr.Unavailable("the registry is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(CachedReads, "keeping", failing)
+        with pytest.raises(hr.Unavailable):
+            query.read().to_arrow()
+    found: list[int] = []
+    asking = threading.Thread(target=lambda: found.append(query.read().to_arrow().num_rows), daemon=True)
+    asking.start()
+    asking.join(30)
+    assert len(found) == 1
 
 
 def test_it_is_found_however_the_log_was_read(serve) -> None:

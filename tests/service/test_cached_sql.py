@@ -73,6 +73,12 @@ def test_it_is_given_again_however_it_is_written(store, mapped: bool, monkeypatc
     assert (result.hits, {*result.groups}) == (3, {"orders@v1", "seen@v1"})
 
 
+def test_a_struct_that_is_taken_apart_is_as_many_columns_as_it_has_fields(store) -> None:
+    sql = "SELECT unnest({'most': max(id), 'least': min(id)}) FROM orders"
+    once, again = (store.sql(sql).to_arrow().to_pylist() for _ in range(2))
+    assert once == again == [{"most": max(totals()), "least": min(totals())}]
+
+
 def test_a_commit_to_any_table_is_another_question(store) -> None:
     read(store)
     settle(store, 1)

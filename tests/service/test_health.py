@@ -8,12 +8,14 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import NoReturn
 
 import pytest
 
@@ -96,6 +98,32 @@ class TestOpen:
         assert time.monotonic() - begun < 4
         for connection in silent:
             connection.close()
+
+    @pytest.mark.parametrize("lacks", ["files", "threads"])
+    def test_a_shortage_passes(
+        self, open_service: Service, monkeypatch: pytest.MonkeyPatch, lacks: str
+    ) -> None:
+        start = threading.Thread.start
+
+        def no_file(_: socket.socket) -> NoReturn:
+            raise OSError(24, "Too many open files")
+
+        def no_thread(thread: threading.Thread) -> None:
+            if thread.name == "headrace-http-call":
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        with monkeypatch.context() as short:
+            if lacks == "files":
+                short.setattr(socket.socket, "dup", no_file)
+            else:
+                short.setattr(threading.Thread, "start", no_thread)
+            for _ in range(12):
+                with pytest.raises(OSError, match=r"."):
+                    get(f"{open_service.http}/live")
+        begun = time.monotonic()
+        assert get(f"{open_service.http}/live")[0] == 200
+        assert time.monotonic() - begun < 4
 
 
 class TestLost:

@@ -65,6 +65,17 @@ def test_a_spine_takes_no_more_disk_than_a_query_may(store: hr.FeatureStore, tmp
     assert view.batch_data(spine=spine).to_arrow()["x"].to_pylist() == [1] * 65_536
 
 
+def test_rows_of_a_spine_are_no_more_than_the_bytes_that_were_sent(store: hr.FeatureStore) -> None:
+    """The engine has numbers, times and keys for each, also of columns of nulls, which take none on the way."""
+    group = store.create_feature_group("g", primary_key=["id"], event_time="at")
+    group.insert(pa.table({"id": [1], "at": [NOON], "x": [1]}))
+    view = store.create_feature_view("v", group.select())
+    few, many = (pa.table({"id": pa.nulls(n), "at": pa.nulls(n)}) for n in (10, 10_000_000))
+    assert view.training_data(spine=few).to_arrow()["x"].null_count == 10
+    with pytest.raises(hr.LimitExceeded, match="rows and 0 bytes of values"):
+        view.training_data(spine=many).to_arrow()
+
+
 def test_the_time_in_which_a_spine_comes_is_the_callers(tmp_path: Path) -> None:
     config = store_config(str(tmp_path / "timed"))
     service = Service(config, ["grpc://127.0.0.1:0"], limits=Limits(memory=500_000_000, seconds=1.0))

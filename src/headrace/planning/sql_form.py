@@ -149,7 +149,11 @@ def _is_free(node: Part) -> bool:
         node.get("type") == "SELECT_NODE"
         and not node.get("modifiers")
         and not any(part.get("class") == "CONSTANT" for part in node.get("group_expressions", ()))
-        and not any(part.get("class") == "STAR" for part in _parts(node.get("select_list", [])))
+        # One of these is as many columns as there are, or as a struct has fields.
+        and not any(
+            part.get("class") == "STAR" or _name(part) == "unnest"
+            for part in _parts(node.get("select_list", []))
+        )
     )
 
 

@@ -26,7 +26,7 @@ class Admission:
 
     Args:
         running: turns at once.
-        waiting: those who may wait, over all; of one caller half of them.
+        waiting: those who may wait, over all; of one caller half of them, as of those that are open.
         patience: seconds that one waits.
     """
 
@@ -62,7 +62,7 @@ class Admission:
         Raises:
             Busy: too many wait already, or it took too long.
         """
-        turn = Turn(self, check)
+        turn = Turn(self, check, caller)
         with self._lock:
             called = self._queued(caller)
             self._open.add(turn)
@@ -80,6 +80,12 @@ class Admission:
         """Takes a place in the caller's row; None if it is their turn at once."""
         self._lend()
         waiting = sum(map(len, self._rows.values()))
+        most = _MOST_OPEN * self._running + self._most
+        held = sum(turn.caller == caller for turn in self._open)
+        if len(self._open) >= most:
+            raise self._busy(waiting, f"{len(self._open)} queries are open whose rows nobody takes")
+        if held >= max(1, most // 2):
+            raise self._busy(waiting, f"you have {held} queries open whose rows you do not take")
         if self._free and not waiting and not self._coming_back:
             self._free -= 1
             return None
@@ -88,8 +94,6 @@ class Admission:
             raise self._busy(waiting, f"{waiting} queries are waiting, the most for all callers")
         if own >= max(1, self._most // 2):
             raise self._busy(waiting, f"you have {own} queries waiting, the most for one caller")
-        if len(self._open) >= _MOST_OPEN * self._running + self._most:
-            raise self._busy(waiting, f"{len(self._open)} queries are open whose rows nobody takes")
         called = threading.Event()
         self._rows.setdefault(caller, deque()).append(called)
         return called
@@ -179,9 +183,10 @@ class Admission:
 class Turn:
     """One caller's; kept while they make rows, and lent to others while nobody takes these."""
 
-    def __init__(self, admission: Admission, check: Callable[[], None]) -> None:
+    def __init__(self, admission: Admission, check: Callable[[], None], caller: Hashable) -> None:
         self._admission = admission
         self.check = check
+        self.caller = caller
         self.start = time.monotonic()
         self.still_since: float | None = None
         self.lent = False

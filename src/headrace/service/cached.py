@@ -27,7 +27,8 @@ from headrace.service.reading import Reader
 from headrace.service.record import FileCount
 from headrace.service.running import Running
 from headrace.service.spark_running import SparkRunning
-from headrace.service.sql_reading import SqlReader, SqlRows
+from headrace.service.sql_reading import SqlReader
+from headrace.service.sql_rows import SqlRows
 from headrace.service.worker.sql import WorkerRows, WorkerSql
 
 _MOST_STREAMS = 4
@@ -299,9 +300,9 @@ class CachedRows:
             self.files = running.files
 
     def _kept(self, flight: Flight) -> Generator[pa.RecordBatch, None, None]:
-        keeping = self._reads.keeping(self._asked, self._prepared)
-        rows = self._computed()
+        rows, keeping = self._computed(), None
         try:
+            keeping = self._reads.keeping(self._asked, self._prepared)
             for batch in keeping.watched(rows):
                 if not keeping.is_wanted:
                     flight.end()  # it is not kept, so that nobody need wait for it
@@ -311,7 +312,8 @@ class CachedRows:
             keeping.end_soon(self._reads.calls, flight.end)
         except BaseException as error:
             rows.close()
-            keeping.discard()
+            if keeping is not None:
+                keeping.discard()
             flight.fail(error)
             flight.end()
             raise

@@ -136,13 +136,25 @@ class _Server(HTTPServer):
             if not self._room.acquire(timeout=_PATIENCE_S):
                 self.shutdown_request(request)
                 return
-        # A way of its own to the connection, of which TLS takes the first away.
-        held = request.dup()
+        with contextlib.ExitStack() as unless_begun:
+            unless_begun.callback(self._room.release)
+            # A way of its own to the connection, of which TLS takes the first away.
+            held = request.dup()
+            unless_begun.callback(self._let_go, held)
+            with self._lock:
+                self._inside.append(held)
+            threading.Thread(
+                target=self._answer,
+                args=(request, held, client_address),
+                name="headrace-http-call",
+                daemon=True,
+            ).start()
+            unless_begun.pop_all()
+
+    def _let_go(self, held: socket.socket) -> None:
         with self._lock:
-            self._inside.append(held)
-        threading.Thread(
-            target=self._answer, args=(request, held, client_address), name="headrace-http-call", daemon=True
-        ).start()
+            self._inside.remove(held)
+        held.close()
 
     def _end_first(self) -> None:
         with self._lock:
@@ -161,9 +173,7 @@ class _Server(HTTPServer):
         except Exception:
             _log.exception("a request over HTTP failed")
         finally:
-            with self._lock:
-                self._inside.remove(held)
-            held.close()
+            self._let_go(held)
             self.shutdown_request(request)
             self._room.release()
 

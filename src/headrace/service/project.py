@@ -49,7 +49,8 @@ from headrace.service.kept_rows import KeptRows
 from headrace.service.reading import Reader
 from headrace.service.running import Running
 from headrace.service.spark_running import SparkRunning
-from headrace.service.sql_reading import SqlReader, SqlRows
+from headrace.service.sql_reading import SqlReader
+from headrace.service.sql_rows import SqlRows
 from headrace.service.statistics import StatisticsReader, StatisticsRows
 from headrace.service.upkeep import compact, detail, vacuum
 from headrace.service.worker.sql import WorkerRows, WorkerSql

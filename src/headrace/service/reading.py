@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -192,6 +193,12 @@ class Reader:
                 hint="prepare the read with this spine",
             )
         return planned
+
+    def reading(self, request: ReadRequest) -> AbstractContextManager[None]:
+        """Around what reads the tables of a pinned request otherwise than by `running`: what has become of them
+        meanwhile is told. Raises Conflict, NotFound.
+        """
+        return self._running(self.planned(request))
 
     @contextlib.contextmanager
     def _running(self, planned: Planned) -> Iterator[None]:

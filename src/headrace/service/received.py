@@ -11,9 +11,12 @@ import pyarrow as pa
 import pyarrow.flight as fl
 
 from headrace import protocol
-from headrace.errors import Cancelled, InvalidArgument
+from headrace.errors import Cancelled, InvalidArgument, LimitExceeded
 from headrace.service.queries import Query
 from headrace.service.record import CallRecord
+
+_FEW_ROWS = 1 << 20
+"""For so many, whatever they are, there is memory."""
 
 
 def received_schema(reader: fl.MetadataRecordBatchReader) -> pa.Schema:
@@ -44,10 +47,22 @@ def ingested_rows(
 def received_spine(
     reader: fl.MetadataRecordBatchReader, query: Query, record: CallRecord
 ) -> Iterator[pa.RecordBatch]:
-    """The rows for which others are looked up, checked. They are not among those of the answer, which are counted."""
+    """The rows for which others are looked up, checked. They are not among those of the answer, which are counted.
+
+    Raises:
+        LimitExceeded: there are more than were sent bytes of: the engine has numbers and times for each, which columns
+            without values would get for nothing.
+    """
+    rows = sent = 0
     for batch in _rows(reader, query, record):
         with arrow("the spine"):
             batch.validate(full=True)
+        rows, sent = rows + batch.num_rows, sent + batch.nbytes
+        if rows > max(sent, _FEW_ROWS):
+            raise LimitExceeded(
+                f"the spine has {rows:,} rows and {sent:,} bytes of values",
+                hint="send columns that have values; its time and its keys are what rows are looked up by",
+            )
         query.rows = record.rows = 0
         yield batch
 

@@ -36,16 +36,18 @@ def _watched(
         running.cancel()
         # While its rows are taken by nobody, nothing else would let go of what it holds.
         if making.acquire(timeout=_LET_GO_S):
-            batches.close()
-            query.close()
-            making.release()
+            try:
+                batches.close()
+            finally:
+                making.release()
+                query.close()
 
     def end() -> None:
         """Again and again, and in no time: what takes some has a thread of its own."""
         running.cancel()
         if not making.locked() and not ending.is_set():
-            ending.set()
             threading.Thread(target=stop, name="headrace-stop", daemon=True).start()
+            ending.set()
 
     with contextlib.closing(query), query.told_why():
         try:

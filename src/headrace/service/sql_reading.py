@@ -6,20 +6,18 @@ import contextlib
 import datetime as dt
 import itertools
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from headrace.calls import Calls
-from headrace.engine.failure import translated
 from headrace.engine.session import Session
-from headrace.errors import Cancelled, InvalidArgument, NameClash, NotFound, SqlRejected
+from headrace.errors import InvalidArgument, NameClash, NotFound, SqlRejected
 from headrace.formats.base import Snapshot, addresses
 from headrace.formats.duckdb_type import duckdb_type
 from headrace.formats.streamed import StreamedSnapshot
-from headrace.model.definition import read_schema, write_schema
+from headrace.model.definition import write_schema
 from headrace.model.duration import parse_time
 from headrace.model.expression import Value
 from headrace.model.expression_sql import identifier, literal, text
@@ -38,11 +36,10 @@ from headrace.planning.sql_check import (
 from headrace.planning.sql_form import computes, sql_form
 from headrace.planning.sql_nulls import put_unforeseen
 from headrace.planning.sql_simple import simple_select
-from headrace.protocol import BATCH_ROWS
 from headrace.service.pinning import snapshots_of
 from headrace.service.reading import Reader
-from headrace.service.record import FileCount
 from headrace.service.sql_refusal import NOT_CALLED, NOT_NAMED, explained, naming
+from headrace.service.sql_rows import SqlRows, Started
 
 _LONGEST = 100_000
 _MOST_FOLDERS = 32
@@ -68,6 +65,8 @@ class SqlReader:
             SqlRejected: what cannot be read, or has no place in a query. NotFound: a table is no feature group or view.
             The details name the `tables` of the query, once it was read.
         """
+        if request.limit is not None and request.limit < 0:
+            raise InvalidArgument(f"a limit of {request.limit} rows is refused", hint="it is at least 0")
         with contextlib.closing(self._readers(None).engine.open_for_user()) as session:
             query = _checked(session, request)
             with naming(query):
@@ -106,7 +105,7 @@ class SqlReader:
         """The rows, to be read once."""
         if prepared.request.now is None:
             raise InvalidArgument("the read is not prepared")
-        return SqlRows(self, self._readers(None).calls, prepared)
+        return SqlRows(self.start, self._readers(None).calls, prepared)
 
     def explain(self, request: ReadRequest) -> str:
         """Which snapshots the query is of."""
@@ -117,10 +116,8 @@ class SqlReader:
         )
         return f"SQL over {told or 'no feature group'}\n{request.sql}"
 
-    def start(self, request: ReadRequest) -> tuple[Session, Callable[[], str], int]:
-        """A session for a pinned request; what gives it the tables of the query, and then the query to be run; and how
-        many files these tables have.
-        """
+    def start(self, request: ReadRequest) -> Started:
+        """What runs a pinned request, in a session of its own."""
         engine = self._readers(None).engine
         with contextlib.closing(engine.open_for_user()) as session:
             query = _checked(session, request)
@@ -144,7 +141,15 @@ class SqlReader:
                     self._show_view(session, table, pinned)
             return statement
 
-        return session, shown, sum(snapshot.files.num_rows for snapshot in snapshots)
+        @contextlib.contextmanager
+        def reading() -> Iterator[None]:
+            with contextlib.ExitStack() as stack:
+                for table in scans:
+                    stack.enter_context(self._readers(table.project).reading(read[table]))
+                yield
+
+        files = sum(snapshot.files.num_rows for snapshot in snapshots)
+        return Started(session, shown, reading(), files)
 
     def _show_view(self, session: Session, table: SqlTable, pinned: ReadRequest) -> None:
         """Its rows, computed once: a query may scan them several times."""
@@ -214,56 +219,6 @@ class SqlReader:
             )
         asked = ReadRequest(kind="training", view=ref, point_in_time=PointInTime(as_of=time))
         return reader.prepare(asked).request
-
-
-class SqlRows:
-    """The rows of a query, as `Running` gives those of a plan. Nothing happens before the first is asked for."""
-
-    def __init__(self, sql: SqlReader, calls: Calls, prepared: Prepared) -> None:
-        self._sql = sql
-        self._calls = calls
-        self._request = prepared.request
-        self._session: Session | None = None
-        self._cancelled = False
-        self.files: FileCount | None = None
-        self.schema = read_schema(prepared.schema_ipc)
-
-    def cancel(self) -> None:
-        """Stop; from any thread. The batches then end in `Cancelled`."""
-        self._cancelled = True
-        if self._session is not None:
-            self._session.interrupt()
-
-    def batches(self, batch_rows: int = BATCH_ROWS) -> Generator[pa.RecordBatch, None, None]:
-        """The rows as they are made. Once only; closing the iterator stops the work."""
-        return self._calls.steps(self._batches(batch_rows))
-
-    def _batches(self, batch_rows: int) -> Generator[pa.RecordBatch, None, None]:
-        left = self._request.limit
-        session, shown, files = self._sql.start(self._request)
-        # Which of them the engine leaves out by itself, it does not tell.
-        self.files = FileCount(files, 0)
-        self._session = session
-        try:
-            if self._cancelled:
-                raise Cancelled("the query was cancelled")
-            with translated(of_users=True):
-                for batch in session.stream(shown(), batch_rows, of_users=True):
-                    if left is not None and left <= 0:
-                        return
-                    if batch.schema.names != self.schema.names:
-                        raise InvalidArgument("the read was prepared for other columns than the query has")
-                    yield batch.slice(0, left).cast(self.schema)
-                    left = None if left is None else left - batch.num_rows
-        finally:
-            session.close()
-
-    def table(self) -> pa.Table:
-        """All rows at once."""
-        return pa.Table.from_batches(self._batches(BATCH_ROWS), self.schema)
-
-    def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
 
 def _form(

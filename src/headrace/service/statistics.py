@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -52,10 +53,13 @@ class StatisticsReader:
     def run(self, prepared: Prepared, spine: pa.Table | None, part: int, parts: int) -> StatisticsRows:
         request = prepared.request
         _check(request)
-        plan, snapshot = self._reader.plan_of(msgspec.structs.replace(request, limit=None))
+        whole = msgspec.structs.replace(request, limit=None)
+        plan, snapshot = self._reader.plan_of(whole)
         names = plan.schema.names[: request.limit]
         calls, engine = self._reader.calls, self._reader.engine
-        return StatisticsRows(calls, engine.open(), self._kept, snapshot, names)
+        return StatisticsRows(
+            calls, engine.open(), self._kept, snapshot, names, lambda: self._reader.reading(whole)
+        )
 
     def explain(self, request: ReadRequest) -> str:
         """Which columns of which snapshot."""
@@ -81,6 +85,7 @@ class StatisticsRows:
 
     Args:
         columns: those to tell of, in order.
+        told: within, a table that is not as it should be may be one that was deleted, or changed meanwhile.
     """
 
     def __init__(
@@ -90,7 +95,9 @@ class StatisticsRows:
         kept: KeptTables,
         snapshot: Snapshot,
         columns: Sequence[str],
+        told: Callable[[], AbstractContextManager[None]],
     ) -> None:
+        self._told = told
         self._calls = calls
         self._session = session
         self._kept = kept
@@ -114,12 +121,14 @@ class StatisticsRows:
         """All rows at once."""
         try:
             # Of what is no longer the same when it is read again, nothing is kept.
-            name = None if isinstance(self._snapshot, StreamedSnapshot) else self._name()
+            lasting = self._snapshot.lasting and not isinstance(self._snapshot, StreamedSnapshot)
+            name = self._name() if lasting else None
             kept = None if name is None else self._kept.get(name)
             known = {} if kept is None else {row["feature"]: row for row in kept.to_pylist()}
             missing = [column for column in self._columns if column not in known]
-            for start in range(0, len(missing), _COLUMNS_AT_ONCE):
-                known |= self._computed(missing[start : start + _COLUMNS_AT_ONCE])
+            with self._told():
+                for start in range(0, len(missing), _COLUMNS_AT_ONCE):
+                    known |= self._computed(missing[start : start + _COLUMNS_AT_ONCE])
             if missing and name is not None:
                 self._kept.put(name, pa.Table.from_pylist(list(known.values()), STATISTICS))
             return pa.Table.from_pylist([known[column] for column in self._columns], STATISTICS)

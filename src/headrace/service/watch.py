@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 _POLL_SECONDS = 0.1
+_log = logging.getLogger(__name__)
 
 
 class Watch:
@@ -55,7 +57,10 @@ class Watch:
         """A call of its own, so that the waiting thread holds nothing of the calls that it has seen."""
         with self._lock:
             for gone, cancel in self._calls.values():
-                if gone():
-                    cancel()
+                try:
+                    if gone():
+                        cancel()
+                except Exception:  # of one call; the others are watched all the same, and this one again
+                    _log.exception("a call that nobody wants any more could not be stopped")
             if not self._calls and not self._closed:
                 self._wake.clear()

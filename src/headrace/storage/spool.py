@@ -12,6 +12,8 @@ from headrace.errors import LimitExceeded
 from headrace.storage.failure import stored
 
 _IN_MEMORY_BYTES = 64 << 20
+_BATCH_BYTES = 1 << 10
+"""Of a batch in memory, besides its values."""
 
 
 class Room:
@@ -61,8 +63,9 @@ class Spool:
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
-            if self._bytes + batch.nbytes <= _IN_MEMORY_BYTES and self._room.take(batch.nbytes):
-                self._bytes += batch.nbytes
+            size = batch.nbytes + _BATCH_BYTES
+            if self._bytes + size <= _IN_MEMORY_BYTES and self._room.take(size):
+                self._bytes += size
                 self._batches.append(batch)
                 return
             self._writer = self._open(batch.schema)

@@ -45,7 +45,10 @@ class ExternalSnapshot(StreamedSnapshot):
         assert self.database is not None
         source, dialect, by_name = self.database.source, self.database.dialect, self._by_name
         wanted = [by_name[name] for name in columns] or self.columns[:1]
-        statement = dialect.select(dialect.relation(source), wanted, self._told(conditions))
+        # A query of the group's own may tell of columns that are not shown.
+        hides = source.query is not None and len(self.schema) < len(self.columns)
+        relation = "…" if hides else dialect.relation(source)
+        statement = dialect.select(relation, wanted, self._told(conditions))
         return f"in {source.driver} ({source.uri}), as it is now: {' '.join(statement.split())}"
 
     @property

@@ -113,7 +113,7 @@ class FlightSql:
             given = _one_row(rows)
             if set(given.schema.names) != set(names) and all(name.isdigit() for name in names):
                 given = given.rename_columns([str(number + 1) for number in range(given.num_columns)])
-            values = {name: _value(name, given.column(name)) for name in given.schema.names}
+            values = {field.name: _value(given.column(i)) for i, field in enumerate(given.schema)}
         bound = Statement(statement.sql, to_parameters(values))
         handle = self._tickets.issue(*bearer, bound, lifetime=STATEMENT_LIFETIME_S)
         return written("DoPutPreparedStatementResult", prepared_statement_handle=handle)
@@ -212,7 +212,7 @@ def _check_no_transaction(message: Any) -> None:
 def _one_row(rows: fl.MetadataRecordBatchReader) -> pa.Table:
     batches, count = [], 0
     for chunk in rows:
-        if chunk.data is None:
+        if chunk.data is None or not chunk.data.num_rows:
             continue
         chunk.data.validate(full=True)
         count += chunk.data.num_rows
@@ -224,10 +224,13 @@ def _one_row(rows: fl.MetadataRecordBatchReader) -> pa.Table:
     return pa.Table.from_batches(batches, rows.schema)
 
 
-def _value(name: str, column: pa.ChunkedArray) -> object:
+def _value(column: pa.ChunkedArray) -> object:
     kind = column.type
     if pa.types.is_timestamp(kind):  # Python knows microseconds
         column = column.cast(pa.timestamp("us", kind.tz))
     elif pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    return column[0].as_py()
+    try:
+        return column[0].as_py()
+    except (ValueError, OverflowError, KeyError) as error:
+        raise InvalidArgument(f"a parameter of type {kind} is no value of Python: {error}") from None

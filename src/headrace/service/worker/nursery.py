@@ -35,22 +35,26 @@ class Nursery:
 
     def child(self) -> Child:
         """A new worker, which may yet have to come up."""
-        ours, theirs = socket.socketpair()
-        rows, rows_in = os.pipe()
-        status, status_in = os.pipe()
         number = next(self._numbers)
-        try:
-            pid = self._start(number, [theirs.fileno(), rows_in, status_in])
-        except OSError as error:
-            ours.close()
-            os.close(rows)
-            os.close(status)
-            raise Unavailable(f"a process for queries in SQL does not start: {error}") from None
-        finally:
-            theirs.close()
-            os.close(rows_in)
-            os.close(status_in)
-        return Child(self, number, pid, ours, os.fdopen(rows, "rb"), status)
+        with contextlib.ExitStack() as its, contextlib.ExitStack() as unless_begun:
+            try:
+                ours, theirs = socket.socketpair()
+                its.enter_context(theirs)
+                unless_begun.enter_context(ours)
+                rows, status = (self._pipe(its, unless_begun) for _ in range(2))
+                pid = self._start(number, [theirs.fileno(), rows[1], status[1]])
+            except OSError as error:
+                raise Unavailable(f"a process for queries in SQL does not start: {error}") from None
+            unless_begun.pop_all()
+        return Child(self, number, pid, ours, os.fdopen(rows[0], "rb"), status[0])
+
+    @staticmethod
+    def _pipe(its: contextlib.ExitStack, unless_begun: contextlib.ExitStack) -> tuple[int, int]:
+        """The end to read from, which is ours, and the worker's."""
+        ours, theirs = os.pipe()
+        unless_begun.callback(os.close, ours)
+        its.callback(os.close, theirs)
+        return ours, theirs
 
     def kill(self, number: int) -> None:
         with contextlib.suppress(OSError), self._lock:
