@@ -208,6 +208,34 @@ class TestWritten:
         group.insert([{"id": 2, "temp": 9.0}])
         assert sorted(values(group.read(), "temp")) == [1.0, 9.0]
 
+    @pytest.mark.parametrize("how", ["delete", "overwrite"])
+    def test_rows_without_a_key_or_a_time_go_with_the_others(self, store, tmp_path, how):
+        path = str(tmp_path / "loose")
+        times = pa.array([None, hour(1), None, hour(1)], pa.timestamp("us", "UTC"))
+        deltalake.write_deltalake(
+            path, pa.table({"k": ["a", "b", None, None], "t": times, "v": [1, 2, 3, -1]})
+        )
+        group = store.register_feature_group("loose", path, format="delta", primary_key=["k"], event_time="t")
+        if how == "delete":
+            assert group.delete(filter=group["v"] > 1).rows_deleted == 2
+            assert sorted(values(group.read(), "v")) == [-1, 1]
+            assert group.delete(filter=group["t"].is_null()).rows_deleted == 1
+            assert values(group.read(), "v") == [-1]
+        else:
+            row = {"k": "z", "t": hour(2), "v": 9}
+            assert group.insert([row], mode="overwrite", filter=group["v"] > 0).rows_deleted == 3
+            assert sorted(values(group.read(), "v")) == [-1, 9]
+
+    def test_a_wider_type_drops_nothing_that_they_require(self, store, tmp_path):
+        path = str(tmp_path / "required")
+        schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("x", pa.float32())])
+        deltalake.write_deltalake(path, pa.table({"id": [1], "x": [0.5]}, schema=schema))
+        group = store.register_feature_group("required", path, format="delta", primary_key=["id"])
+        before = deltalake.DeltaTable(path).schema().to_json()
+        with Unchanged(group, hr.Unsupported):
+            group.add_features({"x": pa.float64()})
+        assert deltalake.DeltaTable(path).schema().to_json() == before
+
     def test_a_vacuum_leaves_what_is_not_of_the_table(self, store, table):
         group = register(store, table)
         (pathlib.Path(table) / "notes.parquet").write_text("mine")

@@ -389,6 +389,16 @@ class TestCsv:
         with pytest.raises(hr.SchemaMismatch, match="'nil'"):
             register(store, path, "csv", name="h", primary_key=["n"], schema=pa.schema({"nil": pa.string()}))
 
+    @pytest.mark.parametrize(
+        ("names", "row"),
+        [("a;b,c;d", "1;2;3"), ("a|amount (EUR, net)|d", "1|2|3"), ('a;"x,y,z,w";d', "1;2;3")],
+    )
+    def test_a_comma_within_a_name_separates_nothing(self, store, tmp_path, names, row):
+        group = register(
+            store, self.write(tmp_path / "theirs", f"{names}\n{row}\n"), "csv", primary_key=["a"]
+        )
+        assert list(*(r.values() for r in rows(group.read()))) == [1, 2, 3]
+
     def test_nulls_texts_and_quotes(self, store, tmp_path):
         path = self.write(tmp_path / "theirs", 'id,s\n1,\n2,""\n3,NA\n4,"a ""b"", c"\n5,"two\nlines"\n')
         found = {row["id"]: row["s"] for row in rows(register(store, path, "csv").read())}

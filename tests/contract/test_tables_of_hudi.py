@@ -196,9 +196,11 @@ def test_a_file_that_is_cut_short_is_named(store, table):
 
 
 def test_a_folder_without_one(store, tmp_path):
-    with pytest.raises(hr.NotFound, match=r"there is no Hudi table") as caught:
-        store.register_feature_group("theirs", str(tmp_path / "none"), format="hudi", primary_key=["id"])
-    assert ".hoodie" in caught.value.hint
+    (tmp_path / "file").touch()
+    for name in ("none", "file"):
+        with pytest.raises(hr.NotFound, match=r"there is no Hudi table") as caught:
+            store.register_feature_group("theirs", str(tmp_path / name), format="hudi", primary_key=["id"])
+        assert ".hoodie" in caught.value.hint
 
 
 @pytest.mark.parametrize("table", [ROOT / "v9" / "plain.zip"], ids=named, indirect=True)

@@ -20,6 +20,7 @@ from formats.hudi_tables import READ, ROOT, named, timeline_of, unpacked
 from headrace.errors import CorruptTable, SnapshotNotFound, Unavailable, Unsupported
 from headrace.formats.base import Snapshot
 from headrace.formats.hudi import HudiTable
+from headrace.formats.hudi_timeline import time_of
 from headrace.model.expression import Compare, Condition, IsNull, Not, Ref, to_value
 from headrace.model.expression_sql import condition_sql, identifier
 from headrace.storage.files import LocalFiles
@@ -81,6 +82,46 @@ def test_following_commits_is_as_good_as_listing_anew(table):
         listed.append((now.version, files(now)))
     for version, then in listed:
         assert files(followed.at(version)) == files(opened(table).at(version)) == then
+
+
+def _files_of(commit: Path) -> list[Path]:
+    return [path for path in commit.parent.iterdir() if path.is_file() and path.name[:17] == commit.name[:17]]
+
+
+@pytest.mark.parametrize("table", [*of("plain"), *of("overwritten")], ids=named, indirect=True)
+def test_a_write_that_is_completed_and_archived_between_two_looks(table):
+    """It was pending for longer than younger ones took, with which it is archived at once."""
+    timeline, aside = timeline_of(table), table.parent / "aside"
+    aside.mkdir()
+    done = sorted(p for p in timeline.iterdir() if p.suffix in (".commit", ".replacecommit"))
+    done[1].rename(aside / done[1].name)
+    followed = opened(table)
+    before = files(followed.newest())
+    for commit in done[:3]:
+        for path in _files_of(commit):
+            path.rename(aside / path.name)
+    assert files(followed.newest()) == files(opened(table).newest()) != before
+
+
+@pytest.mark.parametrize("table", of("plain", 9), ids=named, indirect=True)
+def test_what_lies_between_a_savepoint_and_the_rest_is_not_known(table):
+    timeline = timeline_of(table)
+    done = sorted((p for p in timeline.iterdir() if p.suffix == ".commit"), key=lambda p: p.name[18:35])
+    first, gone, *rest = done
+    for path in _files_of(gone):
+        path.unlink()
+    (timeline / f"{first.name[:17]}_{first.name[18:35]}.savepoint").write_bytes(b"")
+    history = table / ".hoodie" / "timeline" / "history"
+    history.mkdir(exist_ok=True)
+    (history / "1.parquet").touch()
+    found = opened(table)
+    at = [time_of(int(path.name[18:35]), in_utc=True) for path in (first, gone, rest[0])]
+    assert found.version_at(at[0]) == int(first.name[18:35])
+    assert found.version_at(at[2]) == int(rest[0].name[18:35])
+    with pytest.raises(SnapshotNotFound, match=rest[0].name[18:35]):
+        found.version_at(at[1])
+    with pytest.raises(SnapshotNotFound, match="tells of all from"):
+        found.changes(int(first.name[18:35]), found.newest(), ("id",))
 
 
 @pytest.mark.parametrize("table", of("partitioned", 9), ids=named, indirect=True)

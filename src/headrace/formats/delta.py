@@ -27,6 +27,7 @@ from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
+from headrace.storage.failure import stored
 from headrace.storage.files import lost
 from headrace.storage.folder import Folder
 
@@ -117,7 +118,8 @@ class DeltaLog:
     def whole_at(self, version: int) -> Snapshot:
         """As `at`, but that also a snapshot of which a file is gone is not found."""
         snapshot = self.at(version)
-        gone = lost(self.folder.files, snapshot.files["path"].to_pylist())
+        with stored(self.table.shown):
+            gone = lost(self.folder.files, snapshot.files["path"].to_pylist())
         if gone is not None:
             raise SnapshotNotFound(
                 f"snapshot {version} is no longer whole: {gone} is missing",

@@ -150,7 +150,12 @@ def _changes(
             raise Unsupported(
                 f"snapshot {version} of {table.shown} does not tell the partition of {file.path}"
             )
-        stats = msgspec.json.decode(file.stats) if file.stats else {}
+        try:
+            stats = msgspec.json.decode(file.stats, type=dict) if file.stats else {}
+        except msgspec.MsgspecError as error:
+            raise CorruptTable(
+                f"snapshot {version} of {table.shown} tells what cannot be read of {file.path}: {error}"
+            ) from None
         yield {
             "path": data_path(table.uri, file.path),
             "num_records": stats.get("numRecords"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake import Schema as DeltaSchema
 
-from headrace.errors import Conflict
+from headrace.errors import Conflict, Unsupported
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_protocol import check_partitions, check_vacuumable, check_writable
 from headrace.formats.delta_write import Write, properties
@@ -108,22 +108,26 @@ class DeltaWriter:
         ).when_matched_update_all().when_not_matched_insert_all().execute()
 
     def replace(
-        self, rows: Any, write: Write, scope: str | None, mark: str, exact: Iterable[str] = ()
+        self, rows: Any, write: Write, scope: str | None, mark: str, exact: Sequence[str] = ()
     ) -> None:
         """Delete the rows of the identities that are marked true in `rows`, and insert those that are marked false.
 
-        So several rows of one identity give way to one. Deleted are only those that are alike in the `exact` columns.
+        So several rows of one identity give way to one. Deleted are only those that are alike in the `exact` columns,
+        nulls alike, which parts of an identity may be among.
         """
         columns = {identifier(c): f"s.{identifier(c)}" for c in rows.schema.names if c != mark}
         alike = [_alike(rows.schema.field(c)) for c in exact]
         deletes = " AND ".join([f"s.{identifier(mark)}", *([scope] if scope else []), *alike])
-        merger = self._merger(rows, write, write.keys, deletes)
+        merger = self._merger(rows, write, [k for k in write.keys if k not in exact], deletes)
         merger.when_matched_delete().when_not_matched_insert(columns, f"NOT s.{identifier(mark)}").execute()
 
-    def remove(self, rows: Any, write: Write, exact: Iterable[str]) -> None:
-        """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns."""
+    def remove(self, rows: Any, write: Write, exact: Sequence[str]) -> None:
+        """Delete the rows that equal one of `rows` in the keys and, nulls alike, in the `exact` columns, which parts of
+        an identity may be among.
+        """
         alike = " AND ".join(_alike(rows.schema.field(c)) for c in exact)
-        self._merger(rows, write, write.keys, alike or None).when_matched_delete().execute()
+        keys = [k for k in write.keys if k not in exact]
+        self._merger(rows, write, keys, alike or None).when_matched_delete().execute()
 
     def add_columns(self, fields: pa.Schema, write: Write) -> None:
         """Add columns, which are null in every row that there is."""
@@ -132,9 +136,21 @@ class DeltaWriter:
         )
 
     def rewrite(self, rows: Any, write: Write, partition_by: Iterable[str]) -> None:
-        """Replace all rows, and the columns by those of `rows`."""
+        """Replace all rows, and the columns by those of `rows`.
+
+        Raises:
+            Unsupported: what the table says of its columns besides their types would be lost.
+        """
+        base = self._base(write, restructures=True)
+        told = [field.name for field in base.schema().fields if not field.nullable or field.metadata]
+        if told:
+            raise Unsupported(
+                f"{self.table.shown}: to widen a column all of them are declared anew, which would drop what is "
+                f"required of {', '.join(map(repr, told))}: NOT NULL, how it is generated, or a comment",
+                hint="widen it where the table was made",
+            )
         write_deltalake(
-            self._base(write, restructures=True),
+            base,
             _unsliced(rows),
             mode="overwrite",
             schema_mode="overwrite",

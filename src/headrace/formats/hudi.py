@@ -32,7 +32,7 @@ from headrace.formats.hudi_timeline import instant_at, time_of
 from headrace.formats.normal_schema import normal_schema
 from headrace.formats.turn import Turn
 from headrace.model.definition import Commit
-from headrace.storage.failure import failure
+from headrace.storage.failure import failure, stored
 from headrace.storage.files import lost
 from headrace.storage.folder import Folder
 
@@ -87,7 +87,8 @@ class HudiTable:
 
     def whole_at(self, version: int) -> Snapshot:
         snapshot = self.at(version)
-        gone = lost(self.table.files, snapshot.files["path"].to_pylist())
+        with stored(self.table.shown):
+            gone = lost(self.table.files, snapshot.files["path"].to_pylist())
         if gone is not None:
             raise _cleaned(version, gone)
         return snapshot
@@ -97,10 +98,13 @@ class HudiTable:
             known = self._follow()
             done = [] if known is None else [i.done for i in known[1].timeline.writes.values()]
             until = 0 if known is None else instant_at(time, known[0].in_utc)
-        version = max((d for d in done if d <= until), default=None)
-        if version is not None:
-            return version
-        told = f"the first that the timeline tells of is {min(done)}" if done else "the table has none"
+            first = 0 if known is None else known[1].timeline.known_from
+            version = max((d for d in done if d <= until), default=None)
+            # Of a savepoint's snapshot it is not known which came next, but at its own time.
+            gap = known is not None and version is not None and version < first and version != until
+            if version is not None and not (gap and known is not None and known[1].is_archived()):
+                return version
+        told = f"the first that the timeline tells of is {first}" if done else "the table has none"
         raise SnapshotNotFound(f"no snapshot was committed by {time.isoformat()}: {told}")
 
     def history(self, limit: int | None) -> list[Commit]:

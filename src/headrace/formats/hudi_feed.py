@@ -102,8 +102,9 @@ def hudi_feed(
         SnapshotNotFound: a commit, or a file of it, is no longer there.
     """
     writes = sorted(listing.timeline.writes.values(), key=lambda instant: instant.done)
-    if writes and since < writes[0].done and listing.is_archived():
-        raise _forgotten(since, f"the timeline begins with {writes[0].done}")
+    first = listing.timeline.known_from
+    if writes and since < first and listing.is_archived():
+        raise _forgotten(since, f"the timeline tells of all from {first} on")
     found: list[tuple[Group, Slice]] = []
     told: list[tuple[str, str, str, int, int]] = []
     for instant in writes:

@@ -97,6 +97,8 @@ class HudiListing:
             return None  # all are archived, or the table was made anew
         if any(begun not in timeline.writes and begun >= timeline.first for begun in before.writes):
             return None
+        if before.pending - timeline.pending - timeline.writes.keys():
+            return None  # one was completed and archived meanwhile, or rolled back, with what it had written
         if any(o.action == "restore" for name, o in timeline.others.items() if name not in before.others):
             return None
         new = [instant for begun, instant in timeline.writes.items() if begun not in before.writes]
@@ -180,6 +182,12 @@ class HudiListing:
             if clean.action == "clean" and clean.name not in self.timeline.others:
                 self._note_clean(clean.name)
         self._names, self.timeline = names, timeline
+        # What is archived, and cleaned, is told of no more: a table that goes on would be all of the memory.
+        self.commits = {begun: commit for begun, commit in self.commits.items() if begun in timeline.writes}
+        for group, slices in self.slices.items():
+            older = [s for s in slices if s.begun < self.kept_from and timeline.is_complete(s.begun)]
+            if len(older) > 1:
+                self.slices[group] = [older[-1], *(s for s in slices if s.begun >= self.kept_from)]
 
     def _note_clean(self, name: str) -> None:
         path = f"{self._folder}/{name}"

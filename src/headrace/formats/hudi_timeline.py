@@ -82,6 +82,11 @@ class Timeline:
         """When the last of the writes was complete."""
         return max((instant.done for instant in self.writes.values()), default=None)
 
+    @property
+    def known_from(self) -> int:
+        """When the first of the writes was complete after which it tells of all: those before are of savepoints."""
+        return min((i.done for i in self.writes.values() if i.begun >= self.first), default=0)
+
     def is_complete(self, begun: int, until: int | None = None) -> bool:
         """Whether the write that began then was complete `until` then."""
         instant = self.writes.get(begun)

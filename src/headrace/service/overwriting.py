@@ -77,7 +77,7 @@ class Overwriting:
                 self._log, write, lambda: self._log.writer.exchange(self._rows.to_reader(), write, out)
             )
         victims = self._victims(session, spool, snapshot)
-        exact = [c for c in victims.column_names if c not in self._definition.identity]
+        exact = [c for c in victims.column_names if c not in identity or victims.column(c).null_count]
         parts = [_marked(victims, True), _marked(self._rows, False)]
         marked = pa.concat_tables(parts, promote_options="default").select([*self._rows.column_names, _MARK])
         return attempt(

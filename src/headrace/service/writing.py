@@ -209,7 +209,7 @@ class Writer:
             victims = spool.table(found.schema).cast(pa.schema([snapshot.schema.field(c) for c in columns]))
             if victims.num_rows == 0:
                 return nothing(-1 if snapshot is None else snapshot.version)
-            exact = [c for c in columns if c not in identity]
+            exact = [c for c in columns if c not in identity or victims.column(c).null_count]
             write = Write(write_id, identity, snapshot.unique, snapshot.version)
             return attempt(
                 self._log, write, lambda: self._log.writer.remove(victims.to_reader(), write, exact)

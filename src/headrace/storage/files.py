@@ -100,7 +100,7 @@ class LocalFiles:
     def fact(self, path: str) -> Fact | None:
         try:
             found = os.stat(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         # A pipe would have its reader wait, and a device never ends.
         return (

@@ -57,7 +57,12 @@ class Places:
         with self._lock:
             found = self._files.get(root)
             if found is None:
-                found = self._files[root] = RemoteFiles(self._place(root))
+                place = self._place(root)
+                try:
+                    found = self._files[root] = RemoteFiles(place)
+                except BaseException:
+                    place.close()
+                    raise
             return found
 
     def _place(self, root: str) -> Place:

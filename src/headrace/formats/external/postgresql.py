@@ -87,11 +87,14 @@ class PostgreSQL(Database):
                     hint=f"look at the user, the password and the database in the URI of {self.source.uri}",
                 ) from None
             raise
-        with contextlib.closing(connection.cursor()) as cursor:
-            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-            # The driver takes all text for UTF-8, whatever the URI or the environment asks for.
-            cursor.execute("SET client_encoding TO 'UTF8'")
-        connection.commit()
+        with contextlib.ExitStack() as unless_ready:
+            unless_ready.enter_context(connection)
+            with contextlib.closing(connection.cursor()) as cursor:
+                cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+                # The driver takes all text for UTF-8, whatever the URI or the environment asks for.
+                cursor.execute("SET client_encoding TO 'UTF8'")
+            connection.commit()
+            unless_ready.pop_all()
         return connection
 
     def described(self, cursor: Cursor) -> list[ExternalColumn]:

@@ -104,8 +104,11 @@ class SQLite(Database):
                 hint="it must be where the query runs, and its path absolute",
             )
         connection = _connect(path, "mode=ro")
-        with contextlib.closing(connection.cursor()) as cursor:
-            cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+        with contextlib.ExitStack() as unless_ready:
+            unless_ready.enter_context(connection)
+            with contextlib.closing(connection.cursor()) as cursor:
+                cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+            unless_ready.pop_all()
         return connection
 
     @contextlib.contextmanager
