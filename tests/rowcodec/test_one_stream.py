@@ -115,3 +115,13 @@ def test_rows_that_change_while_they_are_taken_again() -> None:
     rows[10] = (Emptying(rows),)
     rows[33_333] = (40_000,)
     assert rowcodec.loads(rowcodec.dumps(rows), allow_pickle=True) in ([], [(1,)] * 10 + [(0,)])
+
+
+def test_long_texts_that_repeat_do_not_grow_a_batch_without_end() -> None:
+    """Written out, what a dictionary tells in few bytes may be more than a batch can hold."""
+    rows = [(f"{n // 10}" + 150_000 * "x",) for n in range(1_200)]
+    data = rowcodec.dumps(rows)
+    assert rowcodec.loads(data) == rows
+    sizes = [sum(map(len, batch.column(0).to_pylist())) for batch in pa.ipc.open_stream(data)]
+    assert max(sizes) < 100 << 20
+    assert len(sizes) > 1

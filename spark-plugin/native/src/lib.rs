@@ -26,6 +26,7 @@ mod packed;
 mod parquet_bytes;
 mod parquet_chunks;
 mod parquet_file;
+mod parquet_footer;
 mod parquet_groups;
 mod parquet_leaf;
 mod parquet_pages;

@@ -84,7 +84,9 @@ impl Names {
             (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
             (UInt8, Int16 | Int32 | Int64) | (UInt16, Int32 | Int64) | (UInt32, Int64) => true,
             (UInt64, Decimal128(precision, scale)) => *precision as i16 - *scale as i16 >= 20,
-            (Int8 | Int16 | Int32, Float64) | (Float16, Float32 | Float64) | (Float32, Float64) => true,
+            (Int8 | Int16 | Int32 | UInt8 | UInt16, Float64)
+            | (Float16, Float32 | Float64)
+            | (Float32, Float64) => true,
             (LargeUtf8 | Utf8View, Utf8) | (FixedSizeBinary(_) | LargeBinary | BinaryView, Binary) => true,
             // What Spark counts, where the file's own type says nothing of it.
             (Int64, Duration(TimeUnit::Microsecond)) | (Int32, Interval(IntervalUnit::YearMonth)) => true,

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::parquet_bytes::Pages;
 use crate::parquet_chunks::Chunks;
+use crate::parquet_footer::footer;
 use crate::parquet_groups::Group;
 use crate::parquet_pages::select;
 use crate::read::{Batches, DataFile, Groups, Part};
@@ -115,15 +116,18 @@ fn limited(selection: Option<RowSelection>, rows: usize, limit: Option<usize>) -
 fn metadata(path: &str, input: &Input) -> Result<ArrowReaderMetadata> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let corrupt = |why| Error::corrupt(path, why);
-    let found = ArrowReaderMetadata::load(input, options.clone());
-    let found = found.map_err(|why| foreign(path, input).unwrap_or_else(|| corrupt(why)))?;
+    let told = footer(path, input).map_err(|why| foreign(path, input).unwrap_or(why))?;
+    let found = ArrowReaderMetadata::try_new(Arc::new(told), options.clone()).map_err(corrupt)?;
     let parquet = found.metadata().file_metadata().schema_descr();
-    if !(0..parquet.num_columns()).any(|i| parquet.column(i).physical_type() == Physical::INT96) {
+    let int96: Vec<bool> = (0..parquet.num_columns())
+        .map(|i| parquet.column(i).physical_type() == Physical::INT96)
+        .collect();
+    if !int96.contains(&true) {
         return Ok(found);
     }
     // Nanoseconds, which they are read as, reach from 1677 to 2262 only.
     let schema = parquet_to_arrow_schema(parquet, None).map_err(corrupt)?;
-    let schema = Arc::new(Schema::new(moments(schema.fields())));
+    let schema = Arc::new(Schema::new(moments(schema.fields(), &mut int96.into_iter())));
     ArrowReaderMetadata::try_new(found.metadata().clone(), options.with_schema(schema)).map_err(corrupt)
 }
 
@@ -135,24 +139,22 @@ fn foreign(path: &str, input: &Input) -> Option<Error> {
     (begin.as_deref() != Some(MAGIC)).then(|| Error::corrupt(path, told))
 }
 
-/// Times in nanoseconds without a zone are those of INT96: moments, which Spark and Impala wrote.
-fn moments(fields: &Fields) -> Fields {
-    let one = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(moment(field.data_type())));
-    fields.iter().map(one).collect()
+/// The columns with times of INT96 as moments, as which Spark and Impala wrote them.
+///
+/// * `int96`: which of the columns without others inside are of that type, in their order.
+fn moments(fields: &Fields, int96: &mut impl Iterator<Item = bool>) -> Fields {
+    fields.iter().map(|field| with_moments(field, int96)).collect()
 }
 
-fn moment(kind: &DataType) -> DataType {
-    match kind {
-        DataType::Timestamp(TimeUnit::Nanosecond, None) => {
-            DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into()))
-        }
-        DataType::Struct(fields) => DataType::Struct(moments(fields)),
-        DataType::List(item) => DataType::List(moments(&Fields::from(vec![item.clone()]))[0].clone()),
-        DataType::Map(entries, sorted) => {
-            DataType::Map(moments(&Fields::from(vec![entries.clone()]))[0].clone(), *sorted)
-        }
+fn with_moments(field: &Arc<Field>, int96: &mut impl Iterator<Item = bool>) -> Arc<Field> {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(moments(fields, int96)),
+        DataType::List(item) => DataType::List(with_moments(item, int96)),
+        DataType::Map(entries, sorted) => DataType::Map(with_moments(entries, int96), *sorted),
+        _ if int96.next() == Some(true) => DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into())),
         other => other.clone(),
-    }
+    };
+    Arc::new(field.as_ref().clone().with_data_type(kind))
 }
 
 /// Where the bytes lie that are read, by row group: the columns, or of them the pages with rows that are selected.

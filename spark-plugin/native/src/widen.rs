@@ -29,6 +29,8 @@ pub fn widened(found: &ArrayRef, asked: &DataType) -> Option<ArrayRef> {
         (Int8, Float64) => lossless::<Int8Type, Float64Type>(found),
         (Int16, Float64) => lossless::<Int16Type, Float64Type>(found),
         (Int32, Float64) => lossless::<Int32Type, Float64Type>(found),
+        (UInt8, Float64) => lossless::<UInt8Type, Float64Type>(found),
+        (UInt16, Float64) => lossless::<UInt16Type, Float64Type>(found),
         (Float32, Float64) => lossless::<Float32Type, Float64Type>(found),
         (Float16, Float32) => Arc::new(
             found

@@ -297,6 +297,66 @@ fn orc_of(types: &[(Kind, &[u32])]) -> Vec<u8> {
     [b"ORC", &footer[..], &postscript, &[postscript.len() as u8]].concat()
 }
 
+/// A Parquet file of no rows, with columns that say that they have so many children.
+fn parquet_of(children: &[u32]) -> Vec<u8> {
+    let number = |mut n: u64| {
+        let mut bytes = Vec::new();
+        while n >= 0x80 {
+            bytes.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        bytes.push(n as u8);
+        bytes
+    };
+    // The version; a list of structs.
+    let mut footer = [&[0x15, 2, 0x19, 0xfc][..], &number(children.len() as u64)].concat();
+    for (place, count) in children.iter().enumerate() {
+        let is_leaf = *count == 0;
+        let mut field = 0;
+        let mut begun = |footer: &mut Vec<u8>, number: u8, kind: u8| {
+            footer.push((number - field) << 4 | kind);
+            field = number;
+        };
+        if is_leaf {
+            begun(&mut footer, 1, 5);
+            footer.push(4); // INT64
+        }
+        if place > 0 {
+            begun(&mut footer, 3, 5);
+            footer.push(2); // optional
+        }
+        begun(&mut footer, 4, 8);
+        footer.extend([1, b'c']);
+        if !is_leaf {
+            begun(&mut footer, 5, 5);
+            footer.extend(number(2 * u64::from(*count)));
+        }
+        footer.push(0);
+    }
+    footer.extend([0x16, 0, 0x19, 0x0c, 0]); // no rows, no groups
+    [
+        b"PAR1",
+        &footer[..],
+        &(footer.len() as u32).to_le_bytes(),
+        b"PAR1",
+    ]
+    .concat()
+}
+
+#[test]
+fn columns_of_parquet_that_are_damaged_are_refused() {
+    let asked = r#"{"fields": [{"name": "c", "type": "long"}]}"#;
+    let read =
+        |children: &[u32]| rows(&parquet_of(children), "parquet", asked).map_err(|why| why.to_string());
+    assert_eq!(read(&[1, 0]), Ok(0));
+    let damaged = Err("a/file cannot be read: its columns are damaged".to_string());
+    assert_eq!(read(&[u32::MAX >> 1, 0]), damaged);
+    assert_eq!(read(&[1, 1 << 30, 0]), damaged);
+    let mut deep = vec![1; 100_000];
+    deep.push(0);
+    assert_eq!(read(&deep), damaged);
+}
+
 #[test]
 fn types_of_orc_that_are_within_themselves_are_refused() {
     let asked = r#"{"fields": [{"name": "c1", "type": "long"}]}"#;

@@ -26,6 +26,9 @@ pub struct Coded {
     pub id: i64,
     /// Values of earlier batches.
     before: usize,
+    /// Values whose texts are in `plain`.
+    counted: usize,
+    plain: usize,
     /// More texts than these do not pay.
     most: usize,
 }
@@ -41,6 +44,8 @@ impl Default for Coded {
             sent: None,
             id: 0,
             before: 0,
+            counted: 0,
+            plain: 0,
             most: MOST,
         }
     }
@@ -143,16 +148,38 @@ impl Coded {
         if self.len() <= 128 { 1 } else { 2 }
     }
 
+    /// Bytes that the values would take as texts.
+    ///
+    /// * `valid`: the bits of those that are none; of those without a bit all are.
+    pub fn plain(&mut self, valid: &[u8]) -> usize {
+        for n in self.counted..self.codes.len() {
+            if valid.get(n / 8).is_none_or(|bits| bits >> (n % 8) & 1 == 1) {
+                self.plain += self.text(self.codes[n]).len();
+            }
+        }
+        self.counted = self.codes.len();
+        self.plain
+    }
+
+    pub fn truncate(&mut self, n: usize) {
+        self.codes.truncate(n);
+        if n < self.counted {
+            (self.counted, self.plain) = (0, 0);
+        }
+    }
+
     /// A batch is done.
     pub fn next_batch(&mut self) {
         self.before += self.codes.len();
         self.codes.clear();
+        (self.counted, self.plain) = (0, 0);
     }
 
     pub fn reset(&mut self) {
         self.before = 0;
         self.most = MOST;
         self.codes.clear();
+        (self.counted, self.plain) = (0, 0);
         self.slots.clear();
         self.hashes.clear();
         self.ends.clear();

@@ -10,6 +10,9 @@ use crate::rowcodec::wire::BatchWriter;
 #[cfg(not(target_endian = "little"))]
 compile_error!("columns are filled in the byte order of the wire, which is little-endian");
 
+/// Of a batch whose texts have more bytes no dictionary is given up.
+const MOST_PLAIN: usize = 64 << 20;
+
 /// What a value of a column is, and how it is filled.
 #[derive(Clone)]
 pub enum Op {
@@ -179,7 +182,7 @@ impl Column {
         let width = self.fixed_width();
         match &mut self.op {
             Op::Null => self.nulls = n,
-            Op::Coded(coded) => coded.codes.truncate(n),
+            Op::Coded(coded) => coded.truncate(n),
             Op::Str | Op::Bytes | Op::ByteArray | Op::Variant => {
                 self.offsets.truncate(n + 1);
                 self.bytes.truncate(self.offsets[n] as usize);
@@ -213,10 +216,14 @@ impl Column {
         self.kids.iter_mut().for_each(Column::clear);
     }
 
-    /// Bytes that the values take.
-    pub fn size(&self) -> usize {
+    /// Bytes that the values take; texts of a dictionary as many as by themselves.
+    pub fn size(&mut self) -> usize {
         let own = self.longs.len() * 8 + self.offsets.len() * 4 + self.bytes.len();
-        own + self.kids.iter().map(Column::size).sum::<usize>()
+        let coded = match &mut self.op {
+            Op::Coded(coded) => coded.plain(&self.valid),
+            _ => 0,
+        };
+        own + coded + self.kids.iter_mut().map(Column::size).sum::<usize>()
     }
 
     /// About how many bytes its arrays have, once it is settled.
@@ -247,9 +254,11 @@ impl Column {
         if self.nulls > 0 {
             self.valid.resize(self.len.div_ceil(8), 0xff);
         }
-        if let Op::Coded(coded) = &self.op
-            && !coded.pays(self.nulls)
-        {
+        let pays = match &self.op {
+            Op::Coded(coded) => coded.pays(self.nulls),
+            _ => true,
+        };
+        if !pays && !self.is_long() {
             self.make_plain();
         }
         let needed = match &self.op {
@@ -304,6 +313,11 @@ impl Column {
             _ => {}
         }
         self.kids.iter_mut().for_each(|kid| kid.reset(coding));
+    }
+
+    /// Whether its texts have more bytes than a dictionary is given up for: the batch is written with it.
+    pub fn is_long(&mut self) -> bool {
+        self.size() > MOST_PLAIN
     }
 
     /// Have texts stand for themselves from now on.

@@ -225,8 +225,8 @@ impl Encoder {
         super::state(context.py).code(key, rows, context.tier)
     }
 
-    pub fn is_large(&self) -> bool {
-        self.columns.iter().map(Column::size).sum::<usize>() + self.rest.size() > BATCH_BYTES
+    pub fn is_large(&mut self) -> bool {
+        self.columns.iter_mut().map(Column::size).sum::<usize>() + self.rest.size() > BATCH_BYTES
     }
 
     /// Add a row; false where the batch has no room for it. After an error the row is not there.

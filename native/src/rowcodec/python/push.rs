@@ -87,6 +87,10 @@ pub unsafe fn push<A: Access>(column: &mut Column, o: *mut PyObject, context: &m
                 column.len += 1;
                 return Ok(true);
             }
+            if column.is_long() {
+                context.full = true;
+                return Ok(false);
+            }
             column.make_plain();
             return unsafe { push_slowly::<A>(column, o, context) };
         }

@@ -1,6 +1,7 @@
 package headrace.spark;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -41,6 +42,10 @@ final class NativeFlight implements AutoCloseable {
     do {
       if (task != null) {
         task.killTaskIfInterrupted();
+        // Whoever feeds Python is joined at the task's end, before this is closed.
+        if (task.isCompleted()) {
+          throw new InterruptedIOException("the task has ended, so that nobody wants more rows of the service");
+        }
       }
       step();
     } while (batch == WAIT);

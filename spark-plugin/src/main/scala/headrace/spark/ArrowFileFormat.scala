@@ -48,7 +48,7 @@ class ArrowFileFormat extends FileFormat with DataSourceRegister with Serializab
       options: Map[String, String],
       hadoopConf: Configuration
   ): PartitionedFile => Iterator[InternalRow] = {
-    val asked = Asked(dataSchema, requiredSchema, filters, named(session), limit = None, first)
+    val asked = Asked(dataSchema, requiredSchema, named(session).json(filters).toString, limit = None, first)
     val read = ReadOptions(session, options)
     // False where no code is generated for what reads them, or there are too many columns for it.
     val inBatches = options.getOrElse(FileFormat.OPTION_RETURNING_BATCH, "false").toBoolean

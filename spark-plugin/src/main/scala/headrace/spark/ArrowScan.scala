@@ -32,7 +32,7 @@ case class ArrowScan(
 
   override def createReaderFactory(): PartitionReaderFactory =
     new ArrowReaderFactory(
-      Asked(dataSchema, readDataSchema, pushedFilters, Filters.Quoted, limit, first), readPartitionSchema, read)
+      Asked(dataSchema, readDataSchema, Filters.Quoted.json(pushedFilters).toString, limit, first), readPartitionSchema, read)
 
   private def first = if (givenSchema || read.mergeSchema) None else ArrowFiles.first(fileIndex.allFiles())
 

@@ -21,7 +21,7 @@ private[spark] object OptionNames {
 
   /** Those of streams of files, and what Spark itself adds. */
   private val Others = Seq("path", "paths", "returning_batch", "wholetext", "maxFilesPerTrigger", "maxBytesPerTrigger",
-    "latestFirst", "maxFileAge", "fileNameOnly", "cleanSource", "maxCachedFiles", "discardCachedInputRatio")
+    "latestFirst", "maxFileAge", "fileNameOnly", "cleanSource", "sourceArchiveDir", "maxCachedFiles", "discardCachedInputRatio")
 
   private val known = (Own ++ Others).map(folded).toSet
 

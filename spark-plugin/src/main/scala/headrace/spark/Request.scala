@@ -1,10 +1,9 @@
 package headrace.spark
 
-import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.execution.datasources.PartitionedFile
-import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.StructType
 
 /** What Spark asks of files.
@@ -14,17 +13,15 @@ import org.apache.spark.sql.types.StructType
   * @param columns
   *   those of them that are asked for
   * @param filters
-  *   rows of which any of them is not true may be left out, and need not be
-  * @param named
-  *   how they name columns
+  *   rows of which any of them is not true may be left out, and need not be: as JSON, made where Spark hands them over,
+  *   for its dates are of that JVM's zone
   * @param limit
   *   rows of each file that are enough
   * @param first
   *   the file whose columns these are, if nobody gave a schema
   */
 case class Asked(
-    dataSchema: StructType, columns: StructType, filters: Seq[Filter], named: Filters, limit: Option[Int],
-    first: Option[String])
+    dataSchema: StructType, columns: StructType, filters: String, limit: Option[Int], first: Option[String])
 
 /** What is asked of the native part, as the JSON that `request.rs` reads. */
 private[spark] object Request {
@@ -55,7 +52,7 @@ private[spark] object Request {
     node.set[ObjectNode]("schema", mapper.readTree(Layout.of(asked.columns).json))
     node.put("caseSensitive", read.caseSensitive).put("batchRows", read.batchRows)
     node.put("batchBytes", read.batchBytes)
-    node.set[ObjectNode]("filters", asked.named.json(asked.filters))
+    node.set[JsonNode]("filters", mapper.readTree(asked.filters))
     asked.limit.foreach(node.put("limit", _))
     asked.first.foreach(node.put("first", _))
     node.toString

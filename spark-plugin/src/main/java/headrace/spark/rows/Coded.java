@@ -1,6 +1,7 @@
 package headrace.spark.rows;
 
 import java.util.Arrays;
+import java.util.function.IntPredicate;
 import org.apache.spark.unsafe.Platform;
 
 /** Texts of a column that repeat: each is kept once, and told by its place. */
@@ -30,6 +31,11 @@ final class Coded {
   private short[] places = new short[256];
 
   private int count;
+
+  /** Values whose texts are in {@code plain}. */
+  private int counted;
+
+  private long plain;
 
   /** By the hash of a text: its place plus one, zero where there is none; above it the upper half of the hash. */
   private long[] slots = new long[512];
@@ -255,13 +261,29 @@ final class Coded {
     return width;
   }
 
+  /** Bytes that the values would take as texts. Args: {@code nulls} tells which of them are none. */
+  long plain(IntPredicate nulls) {
+    for (; counted < count; counted++) {
+      if (!nulls.test(counted)) {
+        plain += begins[places[counted] + 1] - begins[places[counted]];
+      }
+    }
+    return plain;
+  }
+
   void truncate(int n) {
     count = n;
+    if (n < counted) {
+      counted = 0;
+      plain = 0;
+    }
   }
 
   void nextBatch() {
     before += count;
     count = 0;
+    counted = 0;
+    plain = 0;
   }
 
   /** The places of the values, as a buffer. */

@@ -41,9 +41,9 @@ public final class LongBuilder extends ColumnBuilder {
   }
 
   public void add(long value) throws Unfit {
-    int at = 8 * length;
-    if (at == values.length) {
-      values = grown(values, at + 8L);
+    long at = 8L * length;
+    if (at + 8 > values.length) {  // whose most is no multiple of 8
+      values = grown(values, at + 8);
     }
     Platform.putLong(values, Platform.BYTE_ARRAY_OFFSET + at, value);
     bits |= value ^ value >> 63;

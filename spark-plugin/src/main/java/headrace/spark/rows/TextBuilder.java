@@ -11,6 +11,9 @@ public final class TextBuilder extends ColumnBuilder {
   /** Longer texts are copied by what the JVM has for it. */
   private static final int SHORT = 64;
 
+  /** Of a batch whose texts have more bytes no dictionary is given up: it is written with it. */
+  private static final long MOST_PLAIN = 1 << 26;
+
   private final boolean text;
 
   /** One more than values. */
@@ -123,6 +126,9 @@ public final class TextBuilder extends ColumnBuilder {
         length++;
         return;
       }
+      if (size() > MOST_PLAIN) {
+        throw Unfit.full(path);
+      }
       makePlain();
     }
     addPlain(value, from, count);
@@ -213,17 +219,16 @@ public final class TextBuilder extends ColumnBuilder {
 
   @Override
   long size() {
-    return coded != null ? 2L * length : 4L * length + end;
+    return 4L * length + (coded != null ? coded.plain(this::isNull) : end);
   }
 
   @Override
   void settle(StringBuilder signature) {
-    if (coded != null && !coded.pays(nulls)) {
+    if (coded != null && !coded.pays(nulls) && size() <= MOST_PLAIN) {
       try {
         makePlain();
       } catch (Unfit error) {
-        // A dictionary that does not pay has hardly fewer bytes than its values, of which there are 16 MiB at most.
-        throw new IllegalStateException(error);
+        throw new IllegalStateException(error); // of so few bytes
       }
     }
     signature.append(coded == null ? 'p' : (char) coded.settledWidth());

@@ -394,6 +394,25 @@ class RowWriterTest {
     }
   }
 
+  /** Written out, what a dictionary tells in few bytes may be more than a batch can hold. */
+  @Test
+  void longTextsThatRepeatDoNotGrowABatchWithoutEnd() throws IOException {
+    StructType schema = StructType.fromDDL("text STRING");
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    List<Object> texts = new ArrayList<>();
+    try (RowWriter<Row> writer = RowSink.to(out).as(schema).rows()) {
+      for (int n = 0; n < 1_200; n++) {
+        String text = n / 10 + "x".repeat(150_000);
+        texts.add(text);
+        writer.write(RowFactory.create(text));
+        assertTrue(writer.size() < 100 << 20, () -> writer.size() + " bytes in a batch");
+      }
+      writer.end();
+    }
+    List<Object> found = Vectors.all(RowSource.of(out.toByteArray()).arrays());
+    assertEquals(texts, found.stream().map(row -> ((Object[]) row)[0]).toList());
+  }
+
   @Test
   void rowsTellTheirSchema() throws IOException {
     StructType schema = StructType.fromDDL("a INT, b STRING");
