@@ -31,6 +31,7 @@ def test_merged_columns_hold_the_values_of_all_files(spark: Spark, tmp_path: Pat
     first = {
         "n": pa.array([1], pa.int8()),
         "x": pa.array([1.5], pa.float32()),
+        "few": pa.array([200], pa.uint8()),
         "price": pa.array([decimal.Decimal("1.5")], pa.decimal128(4, 1)),
         "deep": pa.array([[{"a": 1}]], pa.list_(pa.struct([("a", pa.int32())]))),
         "old": pa.array(["gone"]),
@@ -38,6 +39,7 @@ def test_merged_columns_hold_the_values_of_all_files(spark: Spark, tmp_path: Pat
     second = {
         "N": pa.array([2**40]),
         "x": pa.array([2.5]),
+        "few": pa.array([0.5]),
         "price": pa.array([decimal.Decimal("1.25")], pa.decimal128(9, 2)),
         "deep": pa.array(
             [[{"a": 2**40, "b": "x"}]], pa.list_(pa.struct([("a", pa.int64()), ("b", pa.string())]))
@@ -50,6 +52,7 @@ def test_merged_columns_hold_the_values_of_all_files(spark: Spark, tmp_path: Pat
     one = {
         "n": 1,
         "x": 1.5,
+        "few": 200.0,
         "price": decimal.Decimal("1.50"),
         "deep": [{"a": 1, "b": None}],
         "old": "gone",
@@ -58,6 +61,7 @@ def test_merged_columns_hold_the_values_of_all_files(spark: Spark, tmp_path: Pat
     two = {
         "n": 2**40,
         "x": 2.5,
+        "few": 0.5,
         "price": decimal.Decimal("1.25"),
         "deep": [{"a": 2**40, "b": "x"}],
         "old": None,

@@ -231,7 +231,8 @@ def test_files_that_come_as_a_stream(spark: Spark, tmp_path: Path, kind: str) ->
         else:
             pq.write_table(rows, folder / f"{number}.parquet")
     told = {"header": "true"} if kind == "csv" else {}
-    source = files(folder, schema="id BIGINT", maxFilesPerTrigger=1, **told)
+    kept = {"cleanSource": "archive", "sourceArchiveDir": tmp_path / "archive"}
+    source = files(folder, schema="id BIGINT", maxFilesPerTrigger=1, **kept, **told)
     assert sorted(spark.stream(source, tmp_path / "out")["id"].to_pylist()) == list(range(30))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import os
 import re
 import subprocess
@@ -94,16 +95,20 @@ def test_two_workers_read_files_and_feature_groups(profile: str, master: str, tm
             part = table.slice(start, quarter)
             group.insert(part, mode="append")
             pq.write_table(part, tmp_path / f"{start}.parquet")
+    days = [dt.date(2013, 1, 1) + dt.timedelta(days=n) for n in range(10)]
+    pq.write_table(pa.table({"day": days}), tmp_path / "days", row_group_size=1)
     service = Service(store_config(str(tmp_path / "lake")), ["grpc://127.0.0.1:0"])
     program = """
         import json, os, sys
         import headrace.spark
 
-        master, files, target = sys.argv[1:]
+        master, files, target, days = sys.argv[1:]
         config = {
             "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false",
             "spark.scheduler.minRegisteredResourcesRatio": "1", "spark.executor.memory": "512m",
             "spark.sql.files.maxPartitionBytes": "1m",
+            "spark.driver.extraJavaOptions": "-Duser.timezone=Asia/Tokyo",
+            "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         }
         spark = headrace.spark.session(master=master, config=config)
         arrow = spark.read.format("arrow").load(files)
@@ -114,14 +119,18 @@ def test_two_workers_read_files_and_feature_groups(profile: str, master: str, tm
             # Of each partition, by which worker it was read.
             readers = frame.rdd.mapPartitions(lambda rows: [(os.getppid(), sum(1 for _ in rows))]).collect()
             told.append([*row, sum(n for _, n in readers), len({pid for pid, _ in readers})])
+        days = spark.read.format("arrow").option("format", "parquet").load(days)
+        told.append(days.where("day IN (DATE'2013-01-02', DATE'2013-01-05') AND day < DATE'2013-01-05'").count())
         print(json.dumps(told))
         spark.stop()
     """
     try:
-        told = run(profile, program, master, tmp_path / "*.parquet", service.listening[0])
+        files = tmp_path / "*.parquet"
+        *told, found = run(profile, program, master, files, service.listening[0], tmp_path / "days")
     finally:
         service.stop()
     assert told == [[sum(range(1, ROWS, 2)), 7, "t6", ROWS, 2]] * 2
+    assert found == 1  # whatever the zones of driver and executors
 
 
 def test_two_workers_pass_rows_on_by_the_codec(profile: str, master: str) -> None:
