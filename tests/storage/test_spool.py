@@ -75,3 +75,12 @@ def test_a_spool_that_cannot_be_written_leaves_its_room(tmp_path):
         spool.add(BATCH)
     spool.close()
     assert room.take(2 * MIB)
+
+
+def test_batches_of_few_rows_take_more_than_their_values(tmp_path):
+    spool = Spool(tmp_path / "rows.arrow", Room(10 << 10))
+    for count in range(1, 12):
+        spool.add(BATCH.slice(0, 1))
+        assert (tmp_path / "rows.arrow").exists() == (count > 10)
+    assert spool.table(BATCH.schema).num_rows == 11
+    spool.close()

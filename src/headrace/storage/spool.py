@@ -12,8 +12,8 @@ from headrace.errors import LimitExceeded
 from headrace.storage.failure import stored
 
 _IN_MEMORY_BYTES = 64 << 20
-_BATCH_BYTES = 1 << 10
-"""Of a batch in memory, besides its values."""
+_LEAST_BYTES = 1 << 10
+"""Of a batch in memory, however few its values are."""
 
 
 class Room:
@@ -63,7 +63,7 @@ class Spool:
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
-            size = batch.nbytes + _BATCH_BYTES
+            size = max(batch.nbytes, _LEAST_BYTES)
             if self._bytes + size <= _IN_MEMORY_BYTES and self._room.take(size):
                 self._bytes += size
                 self._batches.append(batch)
