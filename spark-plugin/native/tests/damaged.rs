@@ -299,17 +299,8 @@ fn orc_of(types: &[(Kind, &[u32])]) -> Vec<u8> {
 
 /// A Parquet file of no rows, with columns that say that they have so many children.
 fn parquet_of(children: &[u32]) -> Vec<u8> {
-    let number = |mut n: u64| {
-        let mut bytes = Vec::new();
-        while n >= 0x80 {
-            bytes.push(n as u8 | 0x80);
-            n >>= 7;
-        }
-        bytes.push(n as u8);
-        bytes
-    };
     // The version; a list of structs.
-    let mut footer = [&[0x15, 2, 0x19, 0xfc][..], &number(children.len() as u64)].concat();
+    let mut footer = [&[0x15, 2, 0x19, 0xfc][..], &damage::varint(children.len() as u64)].concat();
     for (place, count) in children.iter().enumerate() {
         let is_leaf = *count == 0;
         let mut field = 0;
@@ -329,7 +320,7 @@ fn parquet_of(children: &[u32]) -> Vec<u8> {
         footer.extend([1, b'c']);
         if !is_leaf {
             begun(&mut footer, 5, 5);
-            footer.extend(number(2 * u64::from(*count)));
+            footer.extend(damage::varint(2 * u64::from(*count)));
         }
         footer.push(0);
     }

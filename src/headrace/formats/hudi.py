@@ -64,7 +64,8 @@ class HudiTable:
         return self._newest
 
     def is_there(self) -> bool:
-        return self.table.files.fact(f"{self.table.uri}/.hoodie/hoodie.properties") is not None
+        with stored(self.table.shown):
+            return self.table.files.fact(f"{self.table.uri}/.hoodie/hoodie.properties") is not None
 
     def newest(self) -> Snapshot | None:
         with self._lock:
@@ -96,15 +97,17 @@ class HudiTable:
     def version_at(self, time: dt.datetime) -> int:
         with self._lock:
             known = self._follow()
-            done = [] if known is None else [i.done for i in known[1].timeline.writes.values()]
-            until = 0 if known is None else instant_at(time, known[0].in_utc)
-            first = 0 if known is None else known[1].timeline.known_from
-            version = max((d for d in done if d <= until), default=None)
-            # Of a savepoint's snapshot it is not known which came next, but at its own time.
-            gap = known is not None and version is not None and version < first and version != until
-            if version is not None and not (gap and known is not None and known[1].is_archived()):
-                return version
-        told = f"the first that the timeline tells of is {first}" if done else "the table has none"
+            told = "the table has none"
+            if known is not None and known[1].timeline.writes:
+                properties, listing = known
+                until, first = instant_at(time, properties.in_utc), listing.timeline.known_from
+                done = (instant.done for instant in listing.timeline.writes.values())
+                version = max((d for d in done if d <= until), default=None)
+                # Of a savepoint's snapshot it is not known which came next, but at its own time.
+                in_gap = version is not None and version != until and version < first
+                if version is not None and not (in_gap and listing.is_archived()):
+                    return version
+                told = f"the first that the timeline tells of is {first}"
         raise SnapshotNotFound(f"no snapshot was committed by {time.isoformat()}: {told}")
 
     def history(self, limit: int | None) -> list[Commit]:

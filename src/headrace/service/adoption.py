@@ -15,7 +15,6 @@ from headrace.formats.table import Table
 from headrace.model.definition import GroupDefinition
 from headrace.model.name import check_columns
 from headrace.service.ingest import Problem, definition_problems, refuse
-from headrace.storage.failure import stored
 
 
 def adopted(definition: GroupDefinition, log: Table) -> GroupDefinition:
@@ -26,9 +25,7 @@ def adopted(definition: GroupDefinition, log: Table) -> GroupDefinition:
         SchemaMismatch: the columns that the definition names are not there, or not of a type for it.
     """
     # Looked at first, for the library makes the folder that it does not find.
-    with stored(log.table.shown):
-        is_there = log.is_there()
-    snapshot = log.newest() if is_there else None
+    snapshot = log.newest() if log.is_there() else None
     if snapshot is None:
         raise NotFound(
             f"there is no {log.label} at {log.table.shown}",

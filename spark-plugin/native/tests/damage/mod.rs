@@ -169,7 +169,7 @@ fn number(left: &mut &[u8]) -> Option<u64> {
     Some(bytes.fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)))
 }
 
-fn varint(mut number: u64) -> Vec<u8> {
+pub fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

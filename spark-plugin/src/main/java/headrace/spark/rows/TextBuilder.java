@@ -3,6 +3,7 @@ package headrace.spark.rows;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.function.Consumer;
+import java.util.function.IntPredicate;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -26,6 +27,9 @@ public final class TextBuilder extends ColumnBuilder {
 
   /** Null where texts stand for themselves. */
   private Coded coded;
+
+  /** The size is asked for after each row. */
+  private final IntPredicate isNull = this::isNull;
 
   TextBuilder(Field field, String path, boolean coding) {
     super(field, path);
@@ -219,7 +223,7 @@ public final class TextBuilder extends ColumnBuilder {
 
   @Override
   long size() {
-    return 4L * length + (coded != null ? coded.plain(this::isNull) : end);
+    return 4L * length + (coded != null ? coded.plain(isNull) : end);
   }
 
   @Override
