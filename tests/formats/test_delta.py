@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
 from headrace.errors import CorruptTable
 from headrace.formats.attempt import attempt, attempt_compaction
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
+from headrace.formats.log_folder import LogFolder
 from headrace.model.write_key import passing_key
 from headrace.storage.folder import Folder
 
@@ -34,24 +36,24 @@ def append(log, name, rows=ROWS, unique=None):
 
 @pytest.fixture
 def late(monkeypatch):
-    """Runs `late.act` once, right before the wheel lists the log's entries: another writer is faster."""
+    """Runs `late.act` once, right before an entry of the log is read: another writer is faster."""
 
     class Late:
         act = None
 
-    read = DeltaTable.history
+    read = LogFolder.commit
 
-    def history(self, limit=None):
+    def commit(self, version):
         act, Late.act = Late.act, None
         if act:
             act()
-        return read(self, limit)
+        return read(self, version)
 
-    monkeypatch.setattr(DeltaTable, "history", history)
+    monkeypatch.setattr(LogFolder, "commit", commit)
     return Late
 
 
-def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
+def test_a_commit_has_its_own_number_beside_a_faster_one(late, log, tmp_path):
     other = DeltaLog(Folder.local(str(tmp_path / "t")))
     log.newest()
     late.act = lambda: other.writer.append(ROWS, Write(WriteId("other", "insert"), ("id",), None))
@@ -60,18 +62,54 @@ def test_a_commit_has_its_own_number_beside_a_faster_one(log, tmp_path, late):
     assert log.committed(WriteId("mine", "insert")).snapshot == 1
 
 
-def test_history_is_numbered_right_beside_a_commit(log, tmp_path, late):
+def test_history_is_numbered_right_beside_a_commit(late, log, tmp_path):
     append(log, "first")
     other = DeltaLog(Folder.local(str(tmp_path / "t")))
     late.act = lambda: other.writer.append(ROWS, Write(WriteId("other", "insert"), ("id",), None))
-    assert [commit.snapshot for commit in DeltaLog(Folder.local(str(tmp_path / "t"))).history(None)] == [
-        2,
-        1,
-        0,
-    ]
+    fresh = DeltaLog(Folder.local(str(tmp_path / "t")))
+    assert [commit.snapshot for commit in fresh.history(None)] == [1, 0]
+    assert [commit.snapshot for commit in fresh.history(None)] == [2, 1, 0]
 
 
-def test_a_snapshot_is_unique_if_its_own_commit_says_so(log, tmp_path, late):
+def without(entry, name):
+    """Rewrites an entry as writers do that say less of their commits: without `commitInfo`, or a part of it."""
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    for action in actions:
+        action.pop(name, None)
+        action.get("commitInfo", {}).pop(name, None)
+    entry.write_text("".join(f"{json.dumps(action)}\n" for action in actions if action))
+
+
+def test_commits_of_which_nothing_is_told(log, tmp_path):
+    """`commitInfo` is optional in the protocol, and what is in it is anyone's."""
+    for number in range(4):
+        append(log, f"k{number}")
+    entries = tmp_path / "t" / "_delta_log"
+    without(entries / f"{2:020d}.json", "commitInfo")
+    without(entries / f"{3:020d}.json", "timestamp")
+    for version in (2, 3):
+        os.utime(entries / f"{version:020d}.json", (1_500_000_000 + version, 1_500_000_000 + version))
+    fresh = DeltaLog(Folder.local(str(tmp_path / "t")))
+    told = fresh.history(None)
+    assert [c.snapshot for c in told] == [4, 3, 2, 1, 0]
+    assert [c.operation for c in told] == ["WRITE", "WRITE", "UNKNOWN", "WRITE", "CREATE TABLE"]
+    assert [c.timestamp.timestamp() for c in told[1:3]] == [1_500_000_003, 1_500_000_002]
+    assert told[2].rows_inserted is None
+    assert fresh.committed(WriteId("k0", "insert")).snapshot == 1
+    assert fresh.committed(WriteId("k3", "insert")).snapshot == 4
+    assert fresh.newest().rows == 8
+
+
+def test_a_commit_whose_time_no_calendar_has(log, tmp_path):
+    entry = tmp_path / "t" / "_delta_log" / f"{1:020d}.json"
+    append(log, "k")
+    entry.write_text(re.sub(r'"timestamp":\d+', '"timestamp":999999999999999999', entry.read_text()))
+    os.utime(entry, (1_500_000_000, 1_500_000_000))
+    (newest, _) = DeltaLog(Folder.local(str(tmp_path / "t"))).history(None)
+    assert newest.timestamp.timestamp() == 1_500_000_000
+
+
+def test_a_snapshot_is_unique_if_its_own_commit_says_so(late, log, tmp_path):
     append(log, "first", TWICE)
     other = DeltaLog(Folder.local(str(tmp_path / "t")))
     write = Write(WriteId("second", "insert"), ("id",), unique=("id",))

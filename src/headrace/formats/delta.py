@@ -8,8 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import OrderedDict
 from collections.abc import Iterator
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -53,7 +52,7 @@ class DeltaLog:
         self._stamp: tuple[int, ...] | None = None
         self._checked = -1
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
-        self._history = DeltaHistory()
+        self._history = DeltaHistory(self.folder.commit)
         self._lock = Turn()
         self.started = False
         """The table was made, by whomever: one that is not there is lost."""
@@ -214,11 +213,7 @@ class DeltaLog:
     def _entries(self, limit: int | None) -> list[Entry]:
         """The log's newest entries, newest first."""
         table = self._refreshed()
-        while table is not None:
-            found = self._history.newest(table.version(), limit, partial(_read_entries, table))
-            if found is not None:
-                return found
-        return []
+        return [] if table is None else self._history.newest(table.version(), limit)
 
     def _refreshed(self) -> DeltaTable | None:
         if self._table is None:
@@ -270,15 +265,3 @@ class DeltaLog:
         self._kept.move_to_end(snapshot.version)
         while len(self._kept) > _KEPT_SNAPSHOTS:
             self._kept.popitem(last=False)
-
-
-def _read_entries(table: DeltaTable, limit: int | None) -> list[dict[str, Any]] | None:
-    """The newest entries as the wheel tells them; None if others came meanwhile.
-
-    The wheel numbers them down from the version that its table is at, but lists those committed since as well: the
-    numbers are right only where none came between.
-    """
-    version = table.version()
-    entries: list[dict[str, Any]] = table.history(limit)
-    table.update_incremental()
-    return entries[:limit] if table.version() == version else None

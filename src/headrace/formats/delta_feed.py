@@ -83,7 +83,7 @@ def feed(
                 f"snapshot {version} of {folder.table.shown} kept no change feed",
                 hint="read changes since that snapshot, or a later one",
             )
-        rows += _changes(folder.table, version, actions, until)
+        rows += _changes(folder, version, actions, until)
     schema = pa.schema(
         [
             ("path", pa.string()),
@@ -129,8 +129,9 @@ def _actions(folder: LogFolder, version: int) -> list[_Action]:
 
 
 def _changes(
-    table: Folder, version: int, actions: list[_Action], until: Snapshot
+    folder: LogFolder, version: int, actions: list[_Action], until: Snapshot
 ) -> Iterator[dict[str, Any]]:
+    table = folder.table
     info = next((a.commit_info for a in actions if a.commit_info), {})
     if WIDENED in info:
         return
@@ -162,7 +163,7 @@ def _changes(
             "size_bytes": file.size or 0,
             "change": change,
             "commit": version,
-            "time": int(info.get("timestamp", 0)) * 1000,
+            "time": folder.time(version, info) * 1000,
             "paired": UPDATED in info,
             **{f"partition.{columns.get(k, k)}": v or None for k, v in (file.partition_values or {}).items()},
         }

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -15,6 +17,9 @@ from headrace.storage.folder import Folder
 
 _ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
 _LEAST_BYTES = 2
+_TIMES = ("timestamp", "inCommitTimestamp")
+_TIME_END = 253_402_300_800_000
+"""Milliseconds from 1970 to the year 10000."""
 
 
 class _Checkpoint(msgspec.Struct):
@@ -28,8 +33,9 @@ class _File(msgspec.Struct):
     path: str
 
 
-class _Action(msgspec.Struct):
+class _Action(msgspec.Struct, rename="camel"):
     remove: _File | None = None
+    commit_info: dict[str, Any] | None = None
 
 
 _ACTION = msgspec.json.Decoder(_Action)
@@ -50,6 +56,29 @@ class LogFolder:
         """The files that a commit has removed, or given other rows. Raises FileNotFoundError."""
         actions = map(_ACTION.decode, self.entry(version).splitlines())
         return {action.remove.path for action in actions if action.remove is not None}
+
+    def commit(self, version: int) -> dict[str, Any]:
+        """What a commit says of itself, which need be nothing; with `version`, and `timestamp` as of `time`.
+
+        Raises FileNotFoundError; CorruptTable if the entry cannot be read.
+        """
+        try:
+            actions = map(_ACTION.decode, filter(None, self.entry(version).splitlines()))
+            info = next((action.commit_info for action in actions if action.commit_info), {})
+        except msgspec.MsgspecError as error:
+            raise CorruptTable(
+                f"entry {version} of the log of {self.table.shown} cannot be read: {error}"
+            ) from None
+        return {**info, "version": version, "timestamp": self.time(version, info)}
+
+    def time(self, version: int, info: Mapping[str, Any]) -> int:
+        """When a commit was made, in milliseconds since 1970: as its `info` says, or else as its entry was written."""
+        for name in _TIMES:
+            told = info.get(name)
+            if isinstance(told, int) and 0 <= told < _TIME_END:
+                return told
+        fact = self.files.fact(self._path(_name(version)))
+        return 0 if fact is None else fact.modified // 1_000_000
 
     def has_entries(self) -> bool:
         """Whether anything was ever committed. Raises OSError where that is not to be seen."""

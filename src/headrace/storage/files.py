@@ -23,7 +23,12 @@ class Fact(NamedTuple):
     """
 
     size: int
-    stamp: tuple[int, ...]
+    stamp: tuple[int, int]
+
+    @property
+    def modified(self) -> int:
+        """When it was written, in nanoseconds since 1970; 0 where the storage does not tell."""
+        return self.stamp[1]
 
 
 class Listed(NamedTuple):

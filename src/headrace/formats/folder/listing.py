@@ -32,7 +32,7 @@ def listed(table: Folder, endings: Sequence[str]) -> list[Listed]:
     """
     itself = table.files.fact(table.uri)
     if itself is not None:
-        return [Listed("", itself.size, itself.stamp[-1])]
+        return [Listed("", itself.size, itself.modified)]
     found = []
     for file in table.files.tree(table.uri, ""):
         if not _is_hidden(file.path):
