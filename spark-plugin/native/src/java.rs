@@ -1,7 +1,7 @@
-//! What the JVM calls: the native methods of `headrace.spark.NativeReader`.
+//! What the JVM calls: the native methods of `headrace.spark.NativeReader` and `ArrowBatch`.
 
 use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, StructArray};
+use arrow_array::{Array, RecordBatch, StructArray};
 use jni::errors::{Error as JniError, ErrorPolicy};
 use jni::objects::{JClass, JObject, JString};
 use jni::strings::JNIString;
@@ -16,11 +16,10 @@ use crate::memory::{self, Counted};
 use crate::read::{self, Batches, Groups, told};
 use crate::request::{self, FileRequest, PartRequest, UntypedRequest};
 
-/// A part that is being read, and the batch that the JVM is reading.
+/// A part that is being read.
 struct Reader {
     batches: Batches,
     groups: Groups,
-    lent: Option<Box<FFI_ArrowArray>>,
     _counted: Counted,
 }
 
@@ -93,6 +92,11 @@ pub fn throw<T: Default>(env: &mut Env, class: &std::ffi::CStr, text: &str) -> j
     Ok(T::default())
 }
 
+/// Where the JVM finds a batch, a struct in Arrow's C data interface, until it frees it.
+pub fn lent(batch: RecordBatch) -> jlong {
+    Box::into_raw(Box::new(FFI_ArrowArray::new(&StructArray::from(batch).to_data()))) as jlong
+}
+
 /// The schema of a file, in Spark's JSON. Its bytes come from a `HadoopFile`, or if that is null from a local file.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_headrace_spark_NativeReader_schema<'local>(
@@ -140,14 +144,13 @@ pub extern "system" fn Java_headrace_spark_NativeReader_open<'local>(
         Ok(Box::into_raw(Box::new(Reader {
             batches,
             groups,
-            lent: None,
             _counted: Counted::new(),
         })) as jlong)
     })
     .resolve::<Throw>()
 }
 
-/// The address of the next batch, a struct in Arrow's C data interface; 0 after the last. The one before is freed.
+/// The address of the next batch, as of `lent`; 0 after the last.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_headrace_spark_NativeReader_next<'local>(
     mut env: EnvUnowned<'local>,
@@ -157,14 +160,8 @@ pub extern "system" fn Java_headrace_spark_NativeReader_next<'local>(
     env.with_env(|_| -> Result<jlong, Failure> {
         // SAFETY: it came from `open`, and Java calls nothing after `close`, nor from several threads.
         let reader = unsafe { &mut *(reader as *mut Reader) };
-        reader.lent = None;
-        let Some(batch) = reader.batches.next() else {
-            return Ok(0);
-        };
-        let lent = Box::new(FFI_ArrowArray::new(&StructArray::from(batch?).to_data()));
-        let address = &raw const *lent as jlong;
-        reader.lent = Some(lent);
-        Ok(address)
+        let batch = reader.batches.next().transpose()?;
+        Ok(batch.map_or(0, lent))
     })
     .resolve::<Throw>()
 }
@@ -185,7 +182,7 @@ pub extern "system" fn Java_headrace_spark_NativeReader_groups<'local>(
     .resolve::<Throw>()
 }
 
-/// Frees the reader, and the batch that it lent.
+/// Frees the reader.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_headrace_spark_NativeReader_close<'local>(
     mut env: EnvUnowned<'local>,
@@ -198,6 +195,13 @@ pub extern "system" fn Java_headrace_spark_NativeReader_close<'local>(
         Ok(())
     })
     .resolve::<Throw>()
+}
+
+/// Frees a batch.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_headrace_spark_ArrowBatch_free(_: EnvUnowned, _: JClass, batch: jlong) {
+    // SAFETY: it came from `lent`, and Java frees it once.
+    drop(unsafe { Box::from_raw(batch as *mut FFI_ArrowArray) });
 }
 
 /// How many readers are open.

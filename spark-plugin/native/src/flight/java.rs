@@ -2,8 +2,6 @@
 
 use std::any::Any;
 
-use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, StructArray};
 use jni::errors::{Error as JniError, ErrorPolicy};
 use jni::objects::{JClass, JString, JThrowable};
 use jni::sys::jlong;
@@ -16,12 +14,6 @@ use crate::flight::read::{ActionRequest, Prepared, ReadRequest, ask};
 use crate::flight::rows::{PartRequest, Rows, Step};
 use crate::java;
 use crate::request;
-
-/// Rows that are being read, and the batch that the JVM is reading.
-struct Reader {
-    rows: Rows,
-    lent: Option<Box<FFI_ArrowArray>>,
-}
 
 /// What `next` gives where there is no batch.
 const END: jlong = 0;
@@ -131,13 +123,12 @@ pub extern "system" fn Java_headrace_spark_NativeFlight_open<'local>(
     env.with_env(|env| -> Result<jlong, Broken> {
         let part: PartRequest = asked(env, &text)?;
         let rows = Rows::open(part)?;
-        Ok(Box::into_raw(Box::new(Reader { rows, lent: None })) as jlong)
+        Ok(Box::into_raw(Box::new(rows)) as jlong)
     })
     .resolve::<Throw>()
 }
 
-/// The address of the next batch, a struct in Arrow's C data interface; 0 after the last, -1 if none has come yet. The
-/// one before is freed.
+/// The address of the next batch, as of `lent`; 0 after the last, -1 if none has come yet.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_headrace_spark_NativeFlight_next<'local>(
     mut env: EnvUnowned<'local>,
@@ -146,23 +137,17 @@ pub extern "system" fn Java_headrace_spark_NativeFlight_next<'local>(
 ) -> jlong {
     env.with_env(|_| -> Result<jlong, Broken> {
         // SAFETY: it came from `open`; Java calls nothing after `close`, and one method at a time.
-        let reader = unsafe { &mut *(reader as *mut Reader) };
-        reader.lent = None;
-        Ok(match reader.rows.next()? {
+        let rows = unsafe { &mut *(reader as *mut Rows) };
+        Ok(match rows.next()? {
             Step::End => END,
             Step::Wait => WAIT,
-            Step::Batch(batch) => {
-                let lent = Box::new(FFI_ArrowArray::new(&StructArray::from(batch).to_data()));
-                let address = &raw const *lent as jlong;
-                reader.lent = Some(lent);
-                address
-            }
+            Step::Batch(batch) => java::lent(batch),
         })
     })
     .resolve::<Throw>()
 }
 
-/// Ends the call, if it goes on, and frees the reader with the batch that it lent.
+/// Ends the call, if it goes on, and frees the reader.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_headrace_spark_NativeFlight_close<'local>(
     mut env: EnvUnowned<'local>,
@@ -171,7 +156,7 @@ pub extern "system" fn Java_headrace_spark_NativeFlight_close<'local>(
 ) {
     env.with_env(|_| -> Result<(), Broken> {
         // SAFETY: it came from `open`, and Java closes once.
-        drop(unsafe { Box::from_raw(reader as *mut Reader) });
+        drop(unsafe { Box::from_raw(reader as *mut Rows) });
         Ok(())
     })
     .resolve::<Throw>()

@@ -22,7 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A column of Spark over the buffers of an Arrow array, which are read where they lie, by address.
  *
  * <p>The array is one of Arrow's C data interface, in the machine's byte order, of the type that `schema.rs` gives
- * for the type of Spark. The vector is good for as long as the array is.
+ * for the type of Spark. The vector is good until its batch is freed, and holds it until then.
  */
 final class ArrowVector extends ColumnVector {
   // Where `struct ArrowArray` has its members.
@@ -32,6 +32,8 @@ final class ArrowVector extends ColumnVector {
   private static final int CHILDREN = 48;
 
   private static final int DECIMAL_BYTES = 16;
+
+  private final ArrowBatch batch;
 
   private final int nulls;
 
@@ -48,28 +50,29 @@ final class ArrowVector extends ColumnVector {
 
   private final ColumnVector[] children;
 
-  /** A column of a type over an array of Arrow. */
-  static ColumnVector of(DataType type, long array) {
+  /** A column of a type over an array of a batch. */
+  static ColumnVector of(DataType type, long array, ArrowBatch batch) {
     if (type instanceof UserDefinedType) {
-      return of(((UserDefinedType<?>) type).sqlType(), array);
+      return of(((UserDefinedType<?>) type).sqlType(), array, batch);
     }
     if (type instanceof NullType) { // has no buffers
       ConstantColumnVector nulls = new ConstantColumnVector(Math.toIntExact(Platform.getLong(null, array)), type);
       nulls.setNull();
       return nulls;
     }
-    return new ArrowVector(type, array);
+    return new ArrowVector(type, array, batch);
   }
 
-  private ArrowVector(DataType type, long array) {
+  private ArrowVector(DataType type, long array, ArrowBatch batch) {
     super(type);
+    this.batch = batch;
     long buffers = Platform.getLong(null, array + BUFFERS);
     nulls = Math.toIntExact(Platform.getLong(null, array + NULL_COUNT));
     offset = Math.toIntExact(Platform.getLong(null, array + OFFSET));
     validity = Platform.getLong(null, buffers);
     values = type instanceof StructType || isVariant(type) ? 0 : Platform.getLong(null, buffers + 8);
     bytes = type instanceof StringType || type instanceof BinaryType ? Platform.getLong(null, buffers + 16) : 0;
-    children = children(type, array);
+    children = children(type, array, batch);
   }
 
   /** By its name, as Spark 3.5 has no such type. */
@@ -77,25 +80,25 @@ final class ArrowVector extends ColumnVector {
     return type.typeName().equals("variant");
   }
 
-  private static ColumnVector[] children(DataType type, long array) {
+  private static ColumnVector[] children(DataType type, long array, ArrowBatch batch) {
     if (isVariant(type)) { // its value, and its metadata
-      return new ColumnVector[] {of(DataTypes.BinaryType, child(array, 0)), of(DataTypes.BinaryType, child(array, 1))};
+      return new ColumnVector[] {of(DataTypes.BinaryType, child(array, 0), batch), of(DataTypes.BinaryType, child(array, 1), batch)};
     }
     if (type instanceof StructType) {
       StructType struct = (StructType) type;
       ColumnVector[] fields = new ColumnVector[struct.length()];
       for (int i = 0; i < fields.length; i++) {
-        fields[i] = of(struct.apply(i).dataType(), child(array, i));
+        fields[i] = of(struct.apply(i).dataType(), child(array, i), batch);
       }
       return fields;
     }
     if (type instanceof ArrayType) {
-      return new ColumnVector[] {of(((ArrayType) type).elementType(), child(array, 0))};
+      return new ColumnVector[] {of(((ArrayType) type).elementType(), child(array, 0), batch)};
     }
     if (type instanceof MapType) {
       MapType map = (MapType) type;
       long entries = child(array, 0);
-      return new ColumnVector[] {of(map.keyType(), child(entries, 0)), of(map.valueType(), child(entries, 1))};
+      return new ColumnVector[] {of(map.keyType(), child(entries, 0), batch), of(map.valueType(), child(entries, 1), batch)};
     }
     return new ColumnVector[0];
   }
@@ -213,7 +216,7 @@ final class ArrowVector extends ColumnVector {
     return children[ordinal];
   }
 
-  /** Nothing: the native reader owns the memory. */
+  /** Nothing: the reader ends its batches. */
   @Override
   public void close() {}
 

@@ -9,21 +9,21 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /**
  * One part of a prepared read, whose rows come from a service batch by batch; and what else is asked of a service.
  *
- * <p>The columns of a batch lie in native memory that is freed by the next {@link #next} and by {@link #close}.
+ * <p>A batch is freed by the next {@link #next} and by {@link #close}.
  */
 final class NativeFlight implements AutoCloseable {
   static {
     NativeLibrary.load();
   }
 
-  // What `next` gives where there is no batch.
+  /** What `next` gives where there is no batch. */
   private static final long END = 0;
   private static final long WAIT = -1;
 
   private final StructType schema;
   private final TaskContext task = TaskContext.get();
   private long handle;
-  private long batch;
+  private ArrowBatch batch;
 
   /** What {@code request}, a {@code PartRequest} of `rows.rs`, asks for. Nothing is asked of the service yet. */
   NativeFlight(String request, StructType schema) throws IOException {
@@ -47,29 +47,40 @@ final class NativeFlight implements AutoCloseable {
           throw new InterruptedIOException("the task has ended, so that nobody wants more rows of the service");
         }
       }
-      step();
-    } while (batch == WAIT);
-    return batch != END;
+    } while (!step());
+    return batch != null;
   }
 
   ColumnarBatch get() {
-    return new ColumnarBatch(ArrowBatch.columns(batch, schema, schema.length()), ArrowBatch.rows(batch));
+    return new ColumnarBatch(batch.columns(schema, schema.length()), batch.rows());
   }
 
   /** Ends the call, and with it the query at the service. Any thread may do so, and more than once. */
   @Override
   public synchronized void close() {
+    letGo();
     if (handle != 0) {
       close(handle);
       handle = 0;
     }
   }
 
-  private synchronized void step() throws IOException {
+  /** False where neither a batch nor the end has come yet. */
+  private synchronized boolean step() throws IOException {
     if (handle == 0) {
       throw new IOException("the rows of the service are read no further: their reader is closed");
     }
-    batch = next(handle);
+    letGo();
+    long found = next(handle);
+    batch = found == END || found == WAIT ? null : new ArrowBatch(found);
+    return found != WAIT;
+  }
+
+  private void letGo() {
+    if (batch != null) {
+      batch.free();
+      batch = null;
+    }
   }
 
   private static native long open(String request) throws IOException;

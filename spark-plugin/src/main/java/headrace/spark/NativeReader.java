@@ -7,7 +7,7 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 /**
  * One part of a file, read batch by batch by the native part.
  *
- * <p>The columns of a batch lie in native memory that is freed by the next {@link #next} and by {@link #close}.
+ * <p>A batch is freed by the next {@link #next} and by {@link #close}.
  */
 final class NativeReader implements AutoCloseable {
   static {
@@ -17,7 +17,7 @@ final class NativeReader implements AutoCloseable {
   private final StructType schema;
   private final HadoopFile file;
   private long handle;
-  private long batch;
+  private ArrowBatch batch;
 
   /**
    * @param request what {@link Request#part} says
@@ -63,21 +63,23 @@ final class NativeReader implements AutoCloseable {
     if (handle == 0) {
       throw new IOException("the reader is closed");
     }
+    letGo();
     try {
-      batch = next(handle);
+      long found = next(handle);
+      batch = found == 0 ? null : new ArrowBatch(found);
     } catch (IOException error) {
       throw explained(error, file);
     }
-    return batch != 0;
+    return batch != null;
   }
 
   int rows() {
-    return ArrowBatch.rows(batch);
+    return batch.rows();
   }
 
   /** The columns of the batch, in the order of the schema, in an array of {@code size} that has room for more. */
   ColumnVector[] columns(int size) {
-    return ArrowBatch.columns(batch, schema, size);
+    return batch.columns(schema, size);
   }
 
   /** How many row groups of the part are skipped, or how many are not. */
@@ -89,6 +91,7 @@ final class NativeReader implements AutoCloseable {
   @Override
   public synchronized void close() throws IOException {
     try {
+      letGo();
       if (handle != 0) {
         close(handle);
         handle = 0;
@@ -97,6 +100,13 @@ final class NativeReader implements AutoCloseable {
       if (file != null) {
         file.close();
       }
+    }
+  }
+
+  private void letGo() {
+    if (batch != null) {
+      batch.free();
+      batch = null;
     }
   }
 

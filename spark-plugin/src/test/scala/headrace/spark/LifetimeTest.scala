@@ -5,6 +5,7 @@ import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, TimeUnit}
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskStart}
 import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.junit.jupiter.api.{AfterAll, BeforeAll, Test, TestInstance}
 import org.junit.jupiter.api.Assertions.{assertEquals, assertThrows, assertTrue}
 import org.junit.jupiter.api.TestInstance.Lifecycle
@@ -13,6 +14,23 @@ import org.junit.jupiter.api.io.TempDir
 private object Slow {
   /** Reads a row, and takes so long for many rows that tasks are killed before they end. */
   def read(row: Row): Unit = if (row.getLong(0) % 1000 == 0) Thread.sleep(5)
+}
+
+/** Takes a batch of a task, and reads it when it is told to. */
+private class Later(batches: Iterator[ColumnarBatch]) extends Thread {
+  val taken, told = new CountDownLatch(1)
+  @volatile var texts: Seq[String] = Nil
+
+  override def run(): Unit = {
+    val batch = batches.next()
+    taken.countDown()
+    told.await()
+    texts = (0 until batch.numRows).map(batch.column(1).getUTF8String(_).toString)
+  }
+}
+
+private object Later {
+  val all = new ConcurrentLinkedQueue[Later]
 }
 
 /** Nothing is left of native memory, however a task ends. `headrace.killed` says how many are killed. */
@@ -115,6 +133,35 @@ class LifetimeTest {
   def limitsLeaveNothing(): Unit = leavesNothing {
     for (_ <- 1 to 20) assertEquals(3, read.limit(3).collect().length)
     assertEquals(5, read.orderBy("id").limit(5).collect().length)
+  }
+
+  /** As do those that feed a script or a pipe: nobody waits for them. */
+  @Test
+  def whoReadsBeyondTheTaskKeepsItsBatch(): Unit = leavesNothing {
+    val before = NativeMemory.bytes
+    val scan = read.select("id", "text").queryExecution.executedPlan.collectFirst { case p if p.supportsColumnar => p }.get
+    val ended = scan.executeColumnar().mapPartitions { batches =>
+      val later = new Later(batches)
+      later.start()
+      later.taken.await()
+      Later.all.add(later)
+      Iterator.empty: Iterator[Int]
+    }
+    assertEquals(0, ended.count())
+    awaitNone()
+    assertTrue(NativeMemory.bytes - before >= Later.all.size * 30000L)
+    Later.all.forEach { later =>
+      later.told.countDown()
+      later.join()
+      assertEquals(1000, later.texts.length)
+      assertTrue(later.texts.forall(_.matches("a text of some length \\d+")))
+    }
+    Later.all.clear()
+    val deadline = System.nanoTime + TimeUnit.SECONDS.toNanos(30)
+    while (NativeMemory.bytes > before + kept / 2 && System.nanoTime < deadline) {
+      System.gc()
+      Thread.sleep(10)
+    }
   }
 
   @Test
