@@ -19,7 +19,6 @@ from headrace.formats.delta_write import UPDATED, WIDENED
 from headrace.formats.feed import Feed
 from headrace.formats.log_folder import LogFolder
 from headrace.storage.files import lost
-from headrace.storage.folder import Folder
 
 _ENABLED = "delta.enableChangeDataFeed"
 

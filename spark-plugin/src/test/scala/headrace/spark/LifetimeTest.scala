@@ -22,8 +22,7 @@ private class Later(batches: Iterator[ColumnarBatch]) extends Thread {
   @volatile var texts: Seq[String] = Nil
 
   override def run(): Unit = {
-    val batch = batches.next()
-    taken.countDown()
+    val batch = try batches.next() finally taken.countDown()
     told.await()
     texts = (0 until batch.numRows).map(batch.column(1).getUTF8String(_).toString)
   }
@@ -141,6 +140,7 @@ class LifetimeTest {
     val before = NativeMemory.bytes
     val scan = read.select("id", "text").queryExecution.executedPlan.collectFirst { case p if p.supportsColumnar => p }.get
     val ended = scan.executeColumnar().mapPartitions { batches =>
+      batches.next() // opens the reader, for which Spark asks for the task
       val later = new Later(batches)
       later.start()
       later.taken.await()
