@@ -36,19 +36,22 @@ def connect(
         target: a local folder, which is created; `s3://…`, `gs://…`, `abfss://…`, `hdfs://…`, `hopsfs://…`; or a
             service: `grpc://host:port`, `grpc+tls://…`, `grpc+unix:///path`.
         project: namespace of feature groups and views.
-        registry: SQLAlchemy URL of the registry; by default SQLite in a local store's folder.
-        tls: certificates for `grpc+tls` and `hopsfs`.
+        registry: SQLAlchemy URL of the registry; by default what HEADRACE_REGISTRY names, else SQLite in the folder of a
+            local store.
+        tls: certificates for `grpc+tls` and `hopsfs`; of the latter, by default those in the folder PEMS_DIR.
         token: says who calls a service that takes tokens; sent over `grpc+tls` and within this machine alone.
         storage_options: keys, endpoints and the like, by the storage's own names; see docs/storage.md.
-        memory_limit: what queries of a store may hold in memory, such as "4GB"; a service has its own.
+        memory_limit: what queries of a store may hold in memory, such as "4GB", by default 80 % of the machine's; a
+            service has its own.
         timeout: seconds to wait for a service's answer; None waits for ever.
         spark: a session of Spark, or "sc://host:port" of Spark Connect, for reads with engine="spark".
         spark_above: reads by engine="auto", which is what None means, go to Spark where the files that they open have
             more bytes, such as "20GB"; None keeps them here.
 
     Raises:
-        Unavailable, TLSError, Unauthenticated, InvalidName, InvalidArgument; Unsupported: spark= with a service;
-        MissingDependency: spark= without PySpark.
+        Unavailable, TLSError, Unauthenticated, InvalidName, InvalidArgument; PermissionDenied: a folder or file of this
+        machine; Unsupported: spark= with a service, and a process that was forked; MissingDependency: spark= without
+        PySpark.
     """
     check_name("project", project)
     if not isinstance(target, str | os.PathLike):

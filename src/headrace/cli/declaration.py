@@ -135,7 +135,8 @@ def register(
     location: Annotated[
         str,
         typer.Argument(
-            metavar="LOCATION", help="Folder of the table; for a service, the absolute path on its machine."
+            metavar="LOCATION",
+            help="Folder of the table, a URI, or one file; for a service, the absolute path on its machine.",
         ),
     ],
     primary_key: PrimaryKey,
@@ -147,7 +148,10 @@ def register(
     event_time_unit: TimeUnit = None,
     form: Annotated[GroupFormat, typer.Option("--format", help="Of the table, or of the files.")] = "delta",
     type: Annotated[  # noqa: A002
-        list[str] | None, typer.Option(help="COLUMN=TYPE of a column of such files; may be given again.")
+        list[str] | None,
+        typer.Option(
+            help="Type of a column of Parquet, CSV or Arrow files, as COLUMN=TYPE; may be given again."
+        ),
     ] = None,
     description: Description = "",
     tag: Tags = None,

@@ -107,7 +107,8 @@ def serve(
     concurrency: Annotated[
         int | None,
         typer.Option(
-            help="Queries that run at once, twice as many as processors by default; others wait.", min=1
+            help="Queries that run at once, by default twice as many as processors, and 4 at least; others wait.",
+            min=1,
         ),
     ] = None,
     query_memory: Annotated[

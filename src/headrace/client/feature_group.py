@@ -79,9 +79,11 @@ class FeatureGroup(GroupHandle):
 
         Args:
             keys: a frame with the primary key, and the event time where one row of a key is meant.
+            filter: a condition on columns of the group; null is not true.
             idempotency_key: names the write, so that running it again changes nothing.
 
         Raises:
+            UnknownColumn, InvalidArgument, SchemaMismatch.
             Conflict: others kept writing; try again.
             OutcomeUnknown: try again with the same `idempotency_key`.
         """
@@ -109,6 +111,10 @@ class FeatureGroup(GroupHandle):
             filter: keeps rows for which it is true.
             snapshot, timestamp: the table as it was then; at most one of them.
             latest: of the rows kept, the newest of each key.
+            limit: at most so many rows, whichever come first.
+
+        Raises:
+            UnknownColumn, InvalidArgument, SnapshotNotFound.
         """
         names = None if columns is None else column_names(columns)
         query = self._query() if names is None else self.select(*names)
@@ -126,7 +132,10 @@ class FeatureGroup(GroupHandle):
         return prepare(self._backend, request, None)
 
     def select(self, *columns: str) -> Query:
-        """A query on these columns; without arguments, on all features."""
+        """A query on these columns; without arguments, on all.
+
+        Where it is joined to another, all are all features: no keys, times or partitions.
+        """
         names = check_names(columns)
         if not names:
             return self._query()
@@ -262,7 +271,11 @@ class FeatureGroup(GroupHandle):
         begun to use stays as long as it takes less than these hours.
 
         Args:
+            retention_hours: how many hours back snapshots stay whole.
             dry_run: remove nothing, and only tell.
+
+        Raises:
+            InvalidArgument, PermissionDenied; Unsupported: the group's table is read alone.
         """
         if not isinstance(retention_hours, int) or isinstance(retention_hours, bool) or retention_hours < 0:
             raise InvalidArgument(f"retention_hours={retention_hours!r} is no whole number of hours")

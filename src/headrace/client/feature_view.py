@@ -37,6 +37,10 @@ class FeatureView:
         as_of: every table as committed by then, unless the query pins it.
         known_at: only feature rows recorded (`created_time`) by then, or by each row's "event_time".
         max_age, min_age: beat those of joins and groups.
+        engine: "duckdb", "spark", or "auto", which is what None means: see `headrace.connect`.
+
+    They raise Leakage, AmbiguousRows, UnknownColumn, KeyMismatch, SchemaMismatch, SnapshotNotFound, InvalidArgument and
+    Unsupported; rows are read, and what is wrong with them is found, when the result is.
     """
 
     def __init__(self, backend: Backend, definition: ViewDefinition) -> None:

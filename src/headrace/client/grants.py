@@ -21,7 +21,7 @@ class Grants:
         Args:
             user: as the service knows them, by a certificate or a token.
             role: "reader" reads; "writer" also makes groups, views and training datasets, and changes rows; "admin"
-                also registers tables of others, deletes groups, and grants.
+                also registers tables of others, deletes groups, vacuums, grants, and sees what a service keeps.
             group: one feature group, in all its versions; None is everything in the project.
             columns: of the group, beside those that it is declared with; none means all. For readers.
 

@@ -91,7 +91,7 @@ class GroupHandle:
 
     @property
     def location(self) -> str:
-        """Where its table lies: a path on the machine that holds the store."""
+        """Where its rows lie: a path on the machine that holds the store, a URI, or a table of another database."""
         return self._group.definition.location
 
     @property

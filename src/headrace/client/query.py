@@ -56,7 +56,7 @@ class Query:
         return Column(Ref(name))
 
     def select(self, *columns: str) -> Query:
-        """Keep these columns; without arguments, all features. Raises UnknownColumn, NameClash."""
+        """Keep these columns; without arguments, all that there are. Raises UnknownColumn, NameClash."""
         return self._with(Select(check_names(columns) or None))
 
     def filter(self, condition: Column) -> Query:

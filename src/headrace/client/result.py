@@ -43,7 +43,7 @@ class Result:
 
     @property
     def snapshots(self) -> dict[str, int]:
-        """The snapshot read of each group: `{"weather@v1": 12}`."""
+        """The snapshot read of each group that keeps any: `{"weather@v1": 12}`."""
         return {ref: snapshot for ref, snapshot in self._prepared.snapshots.items() if snapshot >= 0}
 
     def to_arrow(self) -> pa.Table:

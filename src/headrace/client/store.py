@@ -171,7 +171,8 @@ class FeatureStore:
         Deleting the group leaves the table as it is. For the other arguments see `create_feature_group`.
 
         Args:
-            location: the folder of the table, as an absolute path on the machine that holds the store.
+            location: the folder of the table, or of one file: an absolute path on the machine that holds the store, or
+                a URI, which alone is taken by a store that is in a storage itself.
             format: of the table: "delta", or, to be read alone, "hudi", or "parquet", "csv" or "arrow" of a folder of
                 such files, or of one.
             schema: types of columns that such files do not tell well, as CSV does of numbers with leading zeros; the
@@ -351,7 +352,14 @@ class FeatureStore:
         return [FeatureGroup(self._backend, group) for group in found]
 
     def delete_feature_group(self, name: str, version: int, *, force: bool = False) -> None:
-        """Delete the group and its rows, for good. Raises NotFound; Conflict if a feature view or dataset needs it."""
+        """Delete the group and its rows, for good. Of a registered group the table stays.
+
+        Args:
+            force: also where feature views or training datasets need it, which then fail.
+
+        Raises:
+            NotFound; Conflict: a feature view or a training dataset needs it; PermissionDenied.
+        """
         check_name("feature group", name)
         self._backend.delete_group(name, check_version(version), force)
 
@@ -449,6 +457,7 @@ class FeatureStore:
             full_feature_names: name the columns `weather__temp`, not `temp`.
             filter_by_created_timestamp: use only what had been recorded (`created_time`) by each row's time.
             event_time: the time of the rows; None is `event_timestamp`, else the only timestamp.
+            engine: "duckdb", "spark", or "auto", which is what None means: see `headrace.connect`.
 
         Raises:
             NotFound, UnknownColumn, NameClash, KeyMismatch, InvalidArgument; SqlRejected: a query that does more than

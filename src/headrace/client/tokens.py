@@ -25,7 +25,7 @@ class Tokens:
 
         Args:
             user: whom it names; None is the caller, at a service.
-            expires: for how long it is good: a year at most.
+            expires: for how long it is good: 366 days at most.
             description: for people, such as what it is used for.
 
         Raises:

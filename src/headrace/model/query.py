@@ -37,7 +37,7 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Select(msgspec.Struct, frozen=True, tag_field="step", tag="select"):
-    """`columns=None` selects all features."""
+    """`columns=None` selects all: of a root all columns, of what is joined all features."""
 
     columns: tuple[str, ...] | None
 

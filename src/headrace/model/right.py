@@ -24,7 +24,7 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
     Args:
         user: as the service knows them, by a certificate or a token.
         role: a reader reads; a writer also makes groups, views and training datasets, and changes rows; an admin also
-            registers tables of others, deletes groups, and grants.
+            registers tables of others, deletes groups, vacuums, grants, and sees what a service keeps.
         group: a feature group, in all its versions; None is all that is in the project.
         columns: of the group, beside those that it is declared with; none means all.
     """

@@ -66,8 +66,9 @@ def stats() -> dict[str, int]:
     """What this process has done since it began.
 
     `rows_written`, `bytes_written`, `rows_read`, `bytes_read`; `rest_rows`, which did not fit into their columns;
-    `refused`, lists that `headrace.spark.RowSerializer` has pickled; `compiled` and `reused`, layouts of columns that
-    were new and that were kept; `machine_rows`, taken by machine code, `machine_made`, how often it was made, and
-    `machine_bytes` of it that are kept; `direct`, whether objects are read where they lie, or by CPython's API.
+    `refused`, lists that PySpark's serializer had tried as rows, and that are none; `compiled` and `reused`, layouts of
+    columns that were new and that were kept; `machine_rows`, taken by machine code, `machine_made`, how often it was
+    made, and `machine_bytes` of it that are kept; `direct`, whether objects are read where they lie, or by CPython's
+    API.
     """
     return headrace_native.row_stats()
