@@ -36,8 +36,8 @@ def connect(
         target: a local folder, which is created; `s3://…`, `gs://…`, `abfss://…`, `hdfs://…`, `hopsfs://…`; or a
             service: `grpc://host:port`, `grpc+tls://…`, `grpc+unix:///path`.
         project: namespace of feature groups and views.
-        registry: SQLAlchemy URL of the registry; by default what HEADRACE_REGISTRY names, else SQLite in the folder of a
-            local store.
+        registry: SQLAlchemy URL of the registry; by default what HEADRACE_REGISTRY names, else SQLite in a local
+            store's folder.
         tls: certificates for `grpc+tls` and `hopsfs`; of the latter, by default those in the folder PEMS_DIR.
         token: says who calls a service that takes tokens; sent over `grpc+tls` and within this machine alone.
         storage_options: keys, endpoints and the like, by the storage's own names; see docs/storage.md.

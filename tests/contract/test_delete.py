@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -145,3 +147,31 @@ def test_floats_that_are_alike_to_a_filter_are_deleted_alike(store):
         append(floats)
         assert group.delete(filter=condition).rows_deleted == 2
         assert rows(group.read()) == []
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "values", "chosen"),
+    [
+        (pa.int32(), pa.int64(), [1, 2_500_000_000, 3_500_000_000], 3_000_000_000),
+        (pa.decimal128(5, 2), pa.decimal128(7, 4), ["1.0001", "1.0049", "1.0051"], "1.005"),
+    ],
+    ids=["int64", "decimal"],
+)
+@pytest.mark.parametrize("mode", ["delete", "overwrite"])
+def test_a_handle_from_before_a_column_was_widened(store, mode, narrow, wide, values, chosen):
+    """What a literal is compared as is told by the table, and not by what the handle knew."""
+    old = store.create_feature_group("g", primary_key=["k"], schema=pa.schema({"k": pa.int64(), "v": narrow}))
+    old.insert([{"k": 0, "v": 0}])
+    condition = old["v"] > (chosen if isinstance(chosen, int) else decimal.Decimal(chosen))
+    store.get_feature_group("g").add_features({"v": wide})
+    exact = [v if isinstance(v, int) else decimal.Decimal(v) for v in values]
+    store.get_feature_group("g").insert(pa.table({"k": [1, 2, 3], "v": pa.array(exact, wide)}))
+    if mode == "delete":
+        assert old.delete(filter=condition).rows_deleted == 1
+    else:
+        old.insert(
+            pa.table({"k": pa.array([], pa.int64()), "v": pa.array([], wide)}),
+            mode="overwrite",
+            filter=condition,
+        )
+    assert sorted(row["k"] for row in rows(old.read())) == [0, 1, 2]

@@ -310,12 +310,16 @@ class FeatureGroup(GroupHandle):
         self._group = self._backend.set_group_tags(self.name, self.version, dict(tags))
 
     def _condition(self, given: Column) -> Condition:
-        """A filter that chooses rows to change, checked as one that chooses rows to read."""
+        """A filter that chooses rows to change, checked as one that chooses rows to read.
+
+        It goes as it was given: fitted to types that a column had when this handle was made, it would choose other rows
+        of a column that is wider by now.
+        """
         if not isinstance(given, Column):
             raise InvalidArgument(
                 f"filter takes a condition, not {given!r}", hint='such as group["column"] > 0'
             )
-        return self.select().filter(given)._resolved.root.filters[0].condition
+        return self.select().filter(given)._resolved.root.filters[0].given
 
     def _query(self, *steps: Select) -> Query:
         model, known = QueryModel(Source(self._ref), steps), self._current()

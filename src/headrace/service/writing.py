@@ -21,6 +21,7 @@ from headrace.model.coerce import coerce
 from headrace.model.definition import Commit, GroupDefinition, nothing
 from headrace.model.expression import Condition, columns_of
 from headrace.model.expression_sql import condition_sql, identifier
+from headrace.model.resolved import unknown_column
 from headrace.protocol import BATCH_ROWS, InsertMode
 from headrace.service.adoption import check_fits
 from headrace.service.evolution import evolved, widened
@@ -81,9 +82,7 @@ class Writer:
         if (keys is None) == (condition is None):
             raise InvalidArgument("delete takes keys or a filter: exactly one of them")
         if condition is not None:
-            kinds = snapshot.schema
-            bound = coerce(condition, lambda ref: kinds.field(ref.name).type)
-            return self._commit(lambda newest: self._delete_where(newest, bound, write_id))
+            return self._commit(lambda newest: self._delete_where(newest, condition, write_id))
         assert keys is not None
         table = check_key_frame(self._definition, snapshot.schema, keys)
         return self._commit(lambda newest: self._delete_keys(newest, table, write_id))
@@ -189,13 +188,16 @@ class Writer:
         if examples:
             raise refuse(self._definition.ref, [duplicate_problem(identity, examples)])
 
-    def _delete_where(
-        self, snapshot: Snapshot | None, condition: Condition, write_id: WriteId
-    ) -> Commit | None:
+    def _delete_where(self, snapshot: Snapshot | None, given: Condition, write_id: WriteId) -> Commit | None:
         """The engine that reads chooses the rows, so that a filter deletes exactly what it shows."""
         assert snapshot is not None
         identity = self._definition.identity
-        read = [ref.name for ref in columns_of(condition)]
+        schema = snapshot.schema
+        read = [ref.name for ref in columns_of(given)]
+        missing = [name for name in read if name not in schema.names]
+        if missing:
+            raise unknown_column(self._definition.ref, missing, schema.names)
+        condition = coerce(given, lambda ref: schema.field(ref.name).type)
         columns = list(dict.fromkeys((*identity, *read))) if identity else snapshot.schema.names
         names = ", ".join(map(identifier, columns))
         where = condition_sql(condition, lambda ref: identifier(ref.name))
