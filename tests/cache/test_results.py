@@ -185,6 +185,45 @@ def test_an_index_of_another_version_is_made_anew(folder: Path) -> None:
     assert keep(again, "a") is not None
 
 
+def test_results_of_another_edition_are_let_go_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may compute other rows, as where rows are drawn, or numbers rounded, in another way than before."""
+    first = Results(folder, BUDGET)
+    keep(first, "a")
+    first.close()
+    told = {"headrace": "99.0", "duckdb": "2.0.0"}
+    monkeypatch.setattr("headrace.cache.results.version", told.__getitem__)
+    again = Results(folder, BUDGET)
+    assert read(again, "a") is None
+    assert [*folder.glob("*.arrow")] == []
+    assert keep(again, "a") is not None
+    again.close()
+    assert read(Results(folder, BUDGET), "a") is not None
+
+
+@pytest.mark.parametrize("page", [2, 3, 4, 5, 6])
+def test_a_damaged_page_of_the_index_is_seen(folder: Path, page: int) -> None:
+    first = Results(folder, BUDGET)
+    keep(first, "a")
+    first.close()
+    path = folder / "index.db"
+    written = bytearray(path.read_bytes())
+    written[4096 * (page - 1) : 4096 * page] = b"\xa5" * 4096
+    path.write_bytes(written)
+    again = Results(folder, BUDGET)
+    assert read(again, "a") is None
+    assert keep(again, "b") is not None
+    assert read(again, "b") is not None
+
+
+def test_an_index_that_cannot_be_made_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise sqlite3.DatabaseError("disk image is malformed")
+
+    monkeypatch.setattr("headrace.cache.index.Index._begin", broken)
+    with pytest.raises(OSError, match="cannot be opened"):
+        Results(folder, BUDGET)
+
+
 def test_a_broken_index_is_made_anew(folder: Path) -> None:
     first = Results(folder, BUDGET)
     keep(first, "a")

@@ -38,7 +38,7 @@ _COUNTED = (
     "wasted_seconds",
     "damaged",
 )
-_FORM = 2
+_FORM = 3
 """Of the tables below: a number more with each change."""
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS entries (
@@ -50,6 +50,7 @@ CREATE TABLE IF NOT EXISTS entries (
 CREATE INDEX IF NOT EXISTS by_family ON entries (family);
 CREATE INDEX IF NOT EXISTS by_worth ON entries (worth, made);
 CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS editions (edition TEXT PRIMARY KEY) STRICT;
 PRAGMA user_version = {_FORM};
 """
 _COLUMNS = """
@@ -65,34 +66,40 @@ class Index:
     What a result is worth is the seconds that it saves per byte, times how often it was asked for, above the floor at
     that time (GreedyDual-Size-Frequency, Cherkasova 1998): so it does not hang on any clock, and what nobody asks for
     any more goes in the end, however much it once saved.
+
+    Args:
+        edition: what computes the results that are in it. Another one may give other rows.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, edition: str) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._database = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-        # A result whose row was lost with the machine is computed once more; its file is swept.
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = OFF")
-        (form,) = self._database.execute("PRAGMA user_version").fetchone()
-        if form not in (0, _FORM):
-            raise sqlite3.DatabaseError(f"it has the form {form} of another version of Headrace")
-        if form == 0:
-            self._database.executescript(_TABLES)
+        try:
+            self._begin(edition)
+        except BaseException:
+            self._database.close()
+            raise
 
     @classmethod
-    def opened(cls, path: Path) -> Index:
-        """One that cannot be read is made anew: it holds nothing that cannot be computed. Raises OSError."""
+    def opened(cls, path: Path, edition: str) -> Index:
+        """One that cannot be read, or is of another edition, is made anew: it holds nothing that cannot be computed.
+
+        Raises OSError.
+        """
         with _alone(path.parent):
             try:
-                return cls(path)
-            except sqlite3.OperationalError as error:
+                try:
+                    return cls(path, edition)
+                except sqlite3.OperationalError:
+                    raise
+                except sqlite3.DatabaseError as error:
+                    _log.warning("the index of the cache at %s is made anew: %s", path, error)
+                    for suffix in ("", "-wal", "-shm"):
+                        path.with_name(path.name + suffix).unlink(missing_ok=True)
+                    return cls(path, edition)
+            except sqlite3.Error as error:
                 raise OSError(f"the index of the cache at {path} cannot be opened: {error}") from None
-            except sqlite3.DatabaseError as error:
-                _log.warning("the index of the cache at %s is made anew: %s", path, error)
-                for suffix in ("", "-wal", "-shm"):
-                    path.with_name(path.name + suffix).unlink(missing_ok=True)
-                return cls(path)
 
     def of_key(self, key: str) -> Entry | None:
         return self._one("key", key)
@@ -211,6 +218,23 @@ class Index:
             with contextlib.suppress(FileNotFoundError):  # nobody opens it where its folder is gone
                 alone.enter_context(_alone(self._path.parent))
             self._database.close()
+
+    def _begin(self, edition: str) -> None:
+        # A result whose row was lost with the machine is computed once more; its file is swept.
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = OFF")
+        (found,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"it is damaged: {found}")
+        (form,) = self._database.execute("PRAGMA user_version").fetchone()
+        if form not in (0, _FORM):
+            raise sqlite3.DatabaseError(f"it has the form {form} of another version of Headrace")
+        if form == 0:
+            self._database.executescript(_TABLES)
+            self._database.execute("INSERT OR IGNORE INTO editions VALUES (?)", [edition])
+        editions = [row[0] for row in self._database.execute("SELECT edition FROM editions")]
+        if editions != [edition]:
+            raise sqlite3.DatabaseError(f"its results are of {' and '.join(editions)}, and not of {edition}")
 
     def _make_room(self, budget: int) -> list[str]:
         number, held = self._held()

@@ -11,11 +11,13 @@ import fcntl
 import logging
 import os
 import sqlite3
+import threading
 import time
 import uuid
 import weakref
 import zlib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,7 +78,8 @@ class Results:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._drafts: weakref.WeakSet[Draft] = weakref.WeakSet()
-        self._index = Index.opened(folder / _INDEX)
+        self._drafting = threading.Lock()
+        self._index = Index.opened(folder / _INDEX, _edition())
         self._sweep()
         self._expire()
         with _failing():  # it may have been more before
@@ -202,13 +205,16 @@ class Results:
         """A result to be written; None if that cannot be."""
         with _failing():
             made = Draft(self, asked, schema)
-            self._drafts.add(made)
+            with self._drafting:
+                self._drafts.add(made)
             return made
         return None
 
     def is_room_for_drafts(self) -> bool:
         """Whether what is being written takes no more than it may, all together."""
-        return sum(draft.size_bytes for draft in list(self._drafts)) <= self.budget_bytes // _DRAFTS_SHARE
+        with self._drafting:
+            size = sum(draft.size_bytes for draft in self._drafts)
+        return size <= self.budget_bytes // _DRAFTS_SHARE
 
     def entries(self, project: str | None = None) -> list[Entry]:
         """Those of a project, or of all; the ones worth most first."""
@@ -290,6 +296,8 @@ class Draft:
         self._path = results.folder / f"{self.id}{_DRAFT}"
         self._lock = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         self._rows = 0
+        self.size_bytes = 0
+        """So far; nothing once it has ended."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             self._sink = pa.OSFile(str(self._path), "wb")
@@ -299,17 +307,13 @@ class Draft:
             os.close(self._lock)
             raise
 
-    @property
-    def size_bytes(self) -> int:
-        """So far; nothing once it has ended."""
-        return 0 if self._lock < 0 or self._sink.closed else int(self._sink.tell())
-
     def add(self, batch: pa.RecordBatch) -> bool:
         """Whether there is still room for it, and it could be written; else it is to be discarded."""
         with _failing():
             columns = [batch.column(i) for i in self._picked]
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             self._rows += batch.num_rows
+            self.size_bytes = int(self._sink.tell())
             return self._results.is_room_for_drafts()
         return False
 
@@ -349,6 +353,7 @@ class Draft:
                 is_new = self._results._add(entry)
                 os.close(self._lock)
                 self._lock = -1
+                self.size_bytes = 0
                 return entry if is_new else None
             return None
         finally:
@@ -366,6 +371,12 @@ class Draft:
             self._sink.close()
         os.close(self._lock)
         self._lock = -1
+        self.size_bytes = 0
+
+
+def _edition() -> str:
+    """What computes results: another version may give other rows for the same question."""
+    return ", ".join(f"{name} {version(name)}" for name in ("headrace", "duckdb"))
 
 
 @contextlib.contextmanager
