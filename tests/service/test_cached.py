@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -16,6 +17,7 @@ import pytest
 import headrace as hr
 from headrace.client import remote
 from headrace.config import store_config
+from headrace.engine.kept import Kept
 from headrace.service.cached import CachedReads
 from headrace.wiring import Service
 
@@ -211,6 +213,42 @@ def test_a_promised_result_stays_readable_when_it_is_let_go_of(store, monkeypatc
     assert sorted(reader.read_all()["id"].to_pylist()) == [*range(ROWS)]
     assert rows_of(promised) == expected()
     assert rows_of(joined(store).read()) == expected()
+
+
+READS = {
+    "to_arrow": lambda result: result.to_arrow().num_rows,
+    "to_reader": lambda result: sum(batch.num_rows for batch in result.to_reader()),
+}
+MANY = 40_000
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_result_that_was_kept_since_it_was_prepared_is_read_for_ever(store, monkeypatch, read) -> None:
+    """Its tickets have expired, and the service splits it otherwise by now."""
+    store.get_feature_group("orders").insert(orders(MANY))
+    result = joined(store).read()
+    assert read(result) == MANY
+    settled(store, 1)
+    assert len(joined(store).read()._prepared.tickets) != len(result._prepared.tickets)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 10_000)
+    assert read(result) == MANY
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_kept_result_that_made_room_is_read_as_before(serve, monkeypatch, read) -> None:
+    service = serve()
+    with hr.connect(service.listening[0]) as store:
+        fill(store)
+        store.get_feature_group("orders").insert(orders(MANY))
+        joined(store).read().to_arrow()
+        settled(store, 1)
+        monkeypatch.setattr(remote, "mapped_rows", lambda _: None)
+        result = joined(store).read()
+        assert len(result._prepared.tickets) > 1
+        assert store.cache.clear() == 1
+        service._store.cache.results._held = Kept(0)
+        assert read(result) == MANY
 
 
 def test_damage_is_noticed_and_computed_anew(serve, tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ _HEALTH = Decoder(protocol.HealthInfo)
 _TEXT, _TEXTS, _NOTHING = Decoder(str), Decoder(list[str]), Decoder(None)
 
 # What does not tell whether the service did what it was asked.
+_PASSED = (Unauthenticated, Conflict)
+"""What a ticket meets that has expired, or whose kept result has made room for others."""
 _UNCERTAIN = (Unavailable, Cancelled, InternalError, OutcomeUnknown)
 _SPINE_ROWS = 65_536
 
@@ -230,12 +232,10 @@ class RemoteBackend:
             return self.stream(prepared, spine).read_all()
         try:
             return self._wire.table(prepared.tickets)
-        except Unauthenticated:
-            return self._wire.table(self._renewed(prepared))
-        except Conflict:
-            if prepared.kept is None:
+        except _PASSED as error:
+            if isinstance(error, Conflict) and prepared.kept is None:
                 raise
-            return self._wire.table(self._wire.prepare(prepared.request, _PREPARED)[1])
+        return self._wire.table(self._wire.prepare(prepared.request, _PREPARED)[1])
 
     def frame(self, prepared: Prepared, spine: Spine | None) -> DataFrame:
         raise Unsupported(
@@ -262,29 +262,26 @@ class RemoteBackend:
         return self._wire.ask("health", protocol.Nothing(), _HEALTH)
 
     def _batches(self, prepared: Prepared) -> Generator[pa.RecordBatch, None, None]:
-        tickets = prepared.tickets
-        for number in range(len(tickets)):
+        tickets, kept = prepared.tickets, prepared.kept
+        number, renewed = 0, -1
+        while number < len(tickets):
             came = False
             try:
                 for batch in self._wire.batches(tickets[number]):
                     came = True
                     yield batch
-            except Unauthenticated:
-                if came:
+            except _PASSED as error:
+                if came or renewed == number or (isinstance(error, Conflict) and kept is None):
                     raise
-                tickets = self._renewed(prepared, begun=number > 0)
-                yield from self._wire.batches(tickets[number])
-
-    def _renewed(self, prepared: Prepared, *, begun: bool = False) -> tuple[bytes, ...]:
-        """New tickets for a read that was prepared so long ago that its own have expired.
-
-        Args:
-            begun: some of its streams were read already, and the others must be of the same result.
-        """
-        again, tickets = self._wire.prepare(prepared.request, _PREPARED)
-        if len(tickets) != len(prepared.tickets) or (begun and again.kept != prepared.kept):
-            raise Conflict("the service splits the read otherwise than before", hint="read it again")
-        return tickets
+                again, found = self._wire.prepare(prepared.request, _PREPARED)
+                if number > 0 and (len(found) != len(tickets) or again.kept != kept):
+                    raise Conflict(
+                        "the service splits the read otherwise than before, and some of its rows were taken",
+                        hint="read it again",
+                    ) from None
+                tickets, kept, renewed = found, again.kept, number
+            else:
+                number += 1
 
     def insert(
         self,
