@@ -25,7 +25,7 @@ from headrace.errors import (
 )
 from headrace.model.definition import GroupDefinition
 from headrace.registry import Registry, migration
-from headrace.registry.database import Database, read_url, sqlite_file
+from headrace.registry.database import Database, postgresql_engine, read_url, sqlite_file
 
 WEATHER = GroupDefinition(name="weather", version=1, primary_key=("id",))
 
@@ -250,3 +250,14 @@ def test_an_at_in_a_password_is_not_taken_for_a_host() -> None:
     with pytest.raises(InvalidArgument, match=r"more than one @") as caught:
         read_url("postgresql://u:p@SECRET@127.0.0.1:1/db")
     assert "SECRET" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_machine_that_is_gone_is_noticed_in_a_minute(postgres_database: str) -> None:
+    """And not after as long as TCP tries by itself."""
+    engine = postgresql_engine(read_url(postgres_database))
+    with engine.connect() as connection:
+        told = connection.connection.dbapi_connection.info.get_parameters()
+    assert (told["keepalives_idle"], told["tcp_user_timeout"]) == ("30", "60000")
+    own = postgresql_engine(read_url(f"{postgres_database}&keepalives_idle=7"))
+    with own.connect() as connection:
+        assert connection.connection.dbapi_connection.info.get_parameters()["keepalives_idle"] == "7"

@@ -33,6 +33,11 @@ _CHANNEL_OPTIONS = (
     # A service that is back is found soon, however long it was away.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
+    # A machine that is gone ends a call, also one that only waits for rows. A service takes a ping in five minutes, and
+    # lets go of who sends more.
+    ("grpc.keepalive_time_ms", 310_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.max_pings_without_data", 0),
     # Errors travel as metadata, and that of a wide frame names many columns.
     ("grpc.max_metadata_size", 16 << 20),
     ("grpc.absolute_max_metadata_size", 16 << 20),

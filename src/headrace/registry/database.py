@@ -27,7 +27,9 @@ from headrace.registry.failure import address, translated
 PATIENCE = 30.0
 """Seconds that a write waits for the writes before it."""
 
-_CONNECT_SECONDS = 10
+_KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+_LIBPQ = {"connect_timeout": 10, "tcp_user_timeout": 60_000, **_KEEPALIVES}
+"""What libpq is told: seconds, and milliseconds without an answer of the database's machine to what was sent."""
 _LOCK = int.from_bytes(b"headrace", "big")
 _DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -80,12 +82,12 @@ class Database:
         return sqlite_file(self.url)
 
     def _connect(self) -> Engine:
-        common: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
         if not self.is_sqlite:
-            arguments = connect_arguments(self.url)
-            return create_engine(self.url, connect_args=arguments, pool_pre_ping=True, **common)
+            return postgresql_engine(self.url, pool_pre_ping=True)
         try:
-            engine = create_engine(self.url, connect_args={"timeout": self._patience}, **common)
+            engine = create_engine(
+                self.url, connect_args={"timeout": self._patience}, isolation_level="AUTOCOMMIT"
+            )
         except ValueError as error:
             raise InvalidArgument(
                 f"the registry's URL has an option that SQLite does not take: {error}"
@@ -178,9 +180,20 @@ class Database:
         self._engine.dispose()
 
 
-def connect_arguments(url: URL) -> dict[str, Any]:
-    """What the driver of PostgreSQL is told beside the URL."""
-    return {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+def postgresql_engine(url: URL, **options: Any) -> Engine:
+    """Connections that commit each statement by itself, and end soon where either machine is gone."""
+    told = {name: value for name, value in _LIBPQ.items() if name not in url.query}
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=told, **options)
+    event.listen(engine, "connect", _notice_dead_clients)
+    return engine
+
+
+def _notice_dead_clients(connection: Any, _: object) -> None:
+    """Or the locks of a machine that lost its power would be held for two hours."""
+    with connection.cursor() as cursor:
+        for name, value in _KEEPALIVES.items():
+            cursor.execute(f"SET tcp_{name} = {value}")
+    connection.commit()
 
 
 def sqlite_file(url: URL) -> str:

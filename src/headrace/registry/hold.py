@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from headrace.registry.database import connect_arguments, read_url, sqlite_file
+from headrace.registry.database import postgresql_engine, read_url, sqlite_file
 from headrace.registry.failure import translated
 from headrace.storage.failure import stored
 
@@ -75,8 +74,7 @@ def _by_files(folder: Path, names: list[str], alone: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _by_session(url: URL, names: list[str], alone: bool) -> Iterator[None]:
     """By a connection of its own, since it may be held for long."""
-    arguments = connect_arguments(url)
-    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=arguments)
+    engine = postgresql_engine(url, poolclass=NullPool)
     lock = "pg_advisory_lock" if alone else "pg_advisory_lock_shared"
     with contextlib.ExitStack() as session:
         with translated(url):
