@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import datetime as dt
 import decimal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +14,7 @@ import pytest
 from deltalake import write_deltalake
 
 import headrace as hr
+from headrace.engine import key_index
 from headrace.engine.file_index import SPREAD, FileIndex, probes
 
 TIMES = [dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i) for i in range(60)]
@@ -202,3 +206,33 @@ def test_integer_keys_at_both_ends(tmp_path, kind):
             group.insert(pa.table({"k": pa.array([key], kind), "n": [n]}), mode="append")
         assert found(group, group["k"].isin([low, high, 2**63, 128])) == [0, 4, 5, 9]
         assert found(group, group["k"] == 0) == [2, 7]
+
+
+def test_a_table_whose_storage_does_not_answer_keeps_no_other_waiting(tmp_path, monkeypatch):
+    begun, answers = threading.Event(), threading.Event()
+    read = key_index.scan
+
+    def slow(engine, snapshot, files, *rest):
+        if any("/slow" in path for path in files["path"].to_pylist()):
+            begun.set()
+            assert answers.wait(60)
+        return read(engine, snapshot, files, *rest)
+
+    monkeypatch.setattr(key_index, "scan", slow)
+    # Two folders may share a lock by chance, which is drawn anew in each process.
+    with hr.connect(tmp_path / "lake") as store, ThreadPoolExecutor(4) as threads:
+        groups = [store.create_feature_group(name, primary_key=["k"]) for name in ("slow", "a", "b", "c")]
+        for group in groups:
+            for start in range(10):
+                group.insert(pa.table({"k": [start, start + 10]}), mode="append")
+        reads = [threads.submit(found_keys, group) for group in groups[:1]]
+        assert begun.wait(60)
+        others = [threads.submit(found_keys, group) for group in groups[1:]]
+        done, _ = concurrent.futures.wait(others, 60, return_when=concurrent.futures.FIRST_COMPLETED)
+        assert done
+        answers.set()
+        assert [read.result(60) for read in (*reads, *others)] == [[7]] * 4
+
+
+def found_keys(group):
+    return group.read(["k"], group["k"] == 7).to_arrow()["k"].to_pylist()

@@ -8,7 +8,6 @@ decoded, only decoding it tells: a text that repeats takes hardly any room in a 
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from headrace.engine.duck import Engine
 from headrace.engine.file_index import Positions
+from headrace.engine.file_locks import FileLocks
 from headrace.engine.file_scan import LARGE_FILE_BYTES, PORTION_ROWS, by_size, in_order, scan_within, some
 from headrace.engine.kept import Kept
 from headrace.formats.base import Snapshot
@@ -59,7 +59,7 @@ class FoundRows:
         self._engine = engine
         self._files: Kept[pa.Table] = Kept(_DECODED_BYTES)
         self._by_number: Kept[bool] = Kept(_KEPT_NUMBERED)
-        self._lock = threading.Lock()
+        self._locks = FileLocks()
 
     def read(self, snapshot: Snapshot, found: Found, columns: Sequence[str]) -> pa.Table | None:
         """The rows found, with these columns; None where a scan costs less."""
@@ -107,9 +107,10 @@ class FoundRows:
         """All rows of each file; None for files that are too large for that, by themselves or together."""
         # By type, too: a later snapshot may read the same file with a wider one.
         wanted = tuple(schema)
-        keys = [(path, wanted) for path in files["path"].to_pylist()]
+        paths = files["path"].to_pylist()
+        keys = [(path, wanted) for path in paths]
         sizes = files["size_bytes"].to_pylist()
-        with self._lock:
+        with self._locks.of(paths):
             known = [self._files.get(key) for key in keys]
             missing = [
                 i

@@ -6,7 +6,6 @@ what is known of one stays true. Large files are replaced by each merge: the fir
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from headrace.engine.duck import Engine
 from headrace.engine.file_index import FileIndex, Marks, Positions, probes
+from headrace.engine.file_locks import FileLocks
 from headrace.engine.file_scan import LARGE_FILE_ROWS, by_size, numbers, scan, some
 from headrace.engine.found_rows import Equals, Found, FoundRows
 from headrace.engine.kept import Kept
@@ -38,7 +38,7 @@ class KeyIndex:
         self._indexes: Kept[FileIndex] = Kept(_INDEX_BYTES)
         self._scanned: Kept[bool] = Kept(_KEPT_SCANS)
         self._rows = FoundRows(engine)
-        self._lock = threading.Lock()
+        self._locks = FileLocks()
 
     def find(
         self, snapshot: Snapshot, files: pa.Table, keys: Iterable[str], conditions: Sequence[Condition]
@@ -72,7 +72,7 @@ class KeyIndex:
         """In each file, the rows that may have one of the values."""
         paths = files["path"].to_pylist()
         large, _ = by_size(files)
-        with self._lock:
+        with self._locks.of(paths):
             indexes = {path: self._indexes.get((path, column)) for path in paths}
             missing = {i for i, path in enumerate(paths) if indexes[path] is None}
             new = [i for i in large if i in missing and self._scanned.get((paths[i], column)) is None]
