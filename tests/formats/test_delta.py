@@ -9,13 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
+from deltalake.exceptions import DeltaError
 
-from headrace.errors import CorruptTable
+from headrace.errors import CorruptTable, OutcomeUnknown, Unavailable
 from headrace.formats.attempt import attempt, attempt_compaction
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
 from headrace.formats.log_folder import LogFolder
 from headrace.model.write_key import passing_key
+from headrace.storage.files import LocalFiles
 from headrace.storage.folder import Folder
 
 ROWS = pa.table({"id": [1, 2]})
@@ -144,6 +146,37 @@ def test_who_comes_second_does_not_make_the_table(tmp_path):
     assert attempt(one, write, lambda: one.writer.start(reader, write, [], change_feed=False)) is None
     newest = DeltaLog(Folder.local(one.table.uri)).newest()
     assert (newest.version, newest.rows, newest.unique) == (0, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "begun", "error"),
+    [
+        ("error sending request: operation timed out", True, OutcomeUnknown),
+        (
+            "<Error><Code>InternalError</Code><Message>We encountered one</Message></Error>",
+            True,
+            OutcomeUnknown,
+        ),
+        ("error sending request: operation timed out", False, Unavailable),
+        ("<Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>", True, Unavailable),
+        ("RPC error: java.io.IOException: replicated to 0 nodes", True, Unavailable),
+    ],
+)
+def test_a_commit_that_a_storage_may_still_make(log, monkeypatch, said, begun, error):
+    """The log does not have it yet, and it may be on its way: who tries again needs its key."""
+    monkeypatch.setattr(LocalFiles, "is_local", False)
+    write = Write(WriteId("mine", "insert"), ("id",), None, 0)
+
+    def fail():
+        if begun:
+            log.writer._base(write)
+        raise DeltaError(f"Generic error: {said}")
+
+    with pytest.raises(error) as caught:
+        attempt(log, write, fail)
+    if error is OutcomeUnknown:
+        assert caught.value.details == {"idempotency_key": "mine"}
+    assert append(log, "mine").snapshot == 1
 
 
 def test_a_table_that_is_there_by_now_is_not_damaged(log):

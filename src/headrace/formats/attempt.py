@@ -8,12 +8,20 @@ from collections.abc import Callable, Sequence
 
 from deltalake.exceptions import CommitFailedError
 
-from headrace.errors import CorruptTable, HeadraceError, InvalidArgument, OutcomeUnknown, Unavailable
+from headrace.errors import (
+    CorruptTable,
+    HeadraceError,
+    InvalidArgument,
+    OutcomeUnknown,
+    TLSError,
+    Unavailable,
+)
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_failure import translate
 from headrace.formats.delta_write import Write
 from headrace.model.definition import Commit, nothing
 from headrace.model.write_key import passing_key
+from headrace.storage.failure import is_answer
 
 
 def attempt(
@@ -28,7 +36,7 @@ def attempt(
     newest, where the write does not rest on it; None where there was no table.
 
     Raises:
-        whatever stopped the write, when the log shows that nothing was committed.
+        whatever stopped the write, when the log shows that nothing was committed, and none of it can be on its way.
     """
     before = before if write.base is None else write.base
     failure: Exception | None = None
@@ -41,12 +49,7 @@ def attempt(
     except InvalidArgument:  # somebody else's write has the same key, and was faster
         raise
     except HeadraceError as error:
-        key = write.write_id.key
-        raise OutcomeUnknown(
-            f"the log of {log.table.shown} does not tell whether the write was committed: {error.message}",
-            hint=f"try again with idempotency_key={key!r}: it is then written once",
-            details={"idempotency_key": key},
-        ) from error
+        raise _unknown(log, write, error) from error
     if commit is not None:
         return commit
     after = log.newest()
@@ -57,7 +60,11 @@ def attempt(
     moved = (None if after is None else after.version) != before
     if moved and (before is None or isinstance(failure, CommitFailedError)):
         return None
-    raise _told(log, failure) from failure
+    told = _told(log, failure)
+    # The log is asked at once, and what a storage has not answered it may still do.
+    if write.begun and not log.table.files.is_local and _is_unanswered(told) and not is_answer(failure):
+        raise _unknown(log, write, told) from failure
+    raise told from failure
 
 
 def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, before: int) -> Commit | None:
@@ -101,6 +108,19 @@ def _undo(log: DeltaLog, version: int, write: Write) -> None:
             "and the later one could not be undone",
             hint=f"restore snapshot {old.version}, and write again what was written since",
         ) from error
+
+
+def _is_unanswered(error: HeadraceError) -> bool:
+    return isinstance(error, Unavailable) and not isinstance(error, TLSError)
+
+
+def _unknown(log: DeltaLog, write: Write, why: HeadraceError) -> OutcomeUnknown:
+    key = write.write_id.key
+    return OutcomeUnknown(
+        f"the log of {log.table.shown} does not tell whether the write was committed: {why.message}",
+        hint=f"try again with idempotency_key={key!r}: it is then written once",
+        details={"idempotency_key": key},
+    )
 
 
 def _told(log: DeltaLog, failure: Exception) -> HeadraceError:

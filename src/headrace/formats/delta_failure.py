@@ -29,7 +29,7 @@ def translate(error: Exception, table: Folder, *, is_readable: bool = False) -> 
     if _UNFULFILLED in told:
         return BadData(f"rows do not fulfil a condition of {uri}: {told}")
     if is_readable and not table.files.is_local:
-        return Unavailable(f"the storage of {uri} failed: {told}", hint="nothing was changed: try again")
+        return Unavailable(f"the storage of {uri} failed: {told}", hint="try again")
     return CorruptTable(f"the log of {uri} cannot be used: {told}")
 
 

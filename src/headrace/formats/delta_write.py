@@ -76,6 +76,8 @@ class Write:
         self.updated = updated
         self.deleted = deleted
         self.widened = widened
+        self.begun = False
+        """A storage may have been asked to commit it."""
 
 
 def properties(write: Write, *, first: bool = False) -> CommitProperties:

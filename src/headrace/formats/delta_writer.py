@@ -55,6 +55,7 @@ class DeltaWriter:
 
     def start(self, rows: Any, write: Write, partition_by: Iterable[str], change_feed: bool) -> None:
         """Make the table with its first rows, in one commit; fails if it is there already."""
+        write.begun = True
         write_deltalake(
             self.table.uri,
             _unsliced(rows),
@@ -224,6 +225,7 @@ class DeltaWriter:
             )
         check_writable(table, self.table.shown, removes=removes, restructures=restructures)
         check_partitions(table, self.table.shown, adds=adds, removes=removes)
+        write.begun = True
         return table
 
 

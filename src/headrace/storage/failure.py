@@ -52,6 +52,10 @@ _OF_CODES: dict[str, tuple[type[HeadraceError], str]] = {
     "PermanentRedirect": _WRONG_REGION,
     "SignatureDoesNotMatch": _WRONG_KEYS,
 }
+# With these S3 and Azure say that they cannot tell.
+_UNSURE = frozenset(
+    {"InternalError", "OperationTimedOut", "RequestTimeout", "ServerBusy", "ServiceUnavailable"}
+)
 # Its texts are made for terminals.
 _DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")
 _FULL = frozenset({errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
@@ -68,6 +72,12 @@ def refusal(what: str, error: Exception) -> HeadraceError | None:
     if number is None and not isinstance(error, OSError):
         return None
     return failure(what, plain(error), number)
+
+
+def is_answer(error: Exception) -> bool:
+    """Whether the storage itself has said what is wrong: then it did nothing of what it was asked."""
+    code = _S3_CODE.search(str(error))
+    return _HADOOP_ERROR.search(str(error)) is not None or (code is not None and code["code"] not in _UNSURE)
 
 
 def failure(what: str, reason: object, number: int | None) -> HeadraceError:
