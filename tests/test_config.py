@@ -11,6 +11,9 @@ import pytest
 
 from headrace.config import given_uri, shown, store_config
 from headrace.errors import InvalidArgument
+from headrace.hopsfs import storage_options
+from headrace.storage.scratch import Scratch
+from headrace.tls import TLS
 
 
 @pytest.mark.parametrize(
@@ -124,3 +127,32 @@ def test_options_are_not_shown_and_can_be_sent(tmp_path: object) -> None:
         store_config(str(tmp_path), storage_options={"AWS_REGION": "a", "aws_region": "b"})
     key = {"GOOGLE_SERVICE_ACCOUNT_KEY": '{\n "type": "service_account"\n}'}
     assert dict(store_config(str(tmp_path), storage_options=key).storage_options) == key
+
+
+def test_certificates_that_hdfs_would_not_use_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or what was meant for HopsFS would go in the clear, and nobody would know."""
+    monkeypatch.setenv("HEADRACE_WORK", str(tmp_path))
+    tls = TLS("ca.pem", "cert.pem", "key.pem")
+    registry = f"sqlite:///{tmp_path}/r.db"
+    with pytest.raises(InvalidArgument, match="do not speak TLS"):
+        store_config("hdfs://nn:8020/lake", registry=registry, tls=tls)
+    with pytest.raises(InvalidArgument, match="do not speak TLS"), storage_options("hdfs://nn:8020", tls=tls):
+        pass
+    monkeypatch.setenv("PEMS_DIR", str(tmp_path))
+    for name in ("ca_chain.pem", "client_cert.pem", "client_key.pem"):
+        (tmp_path / name).touch()
+    assert store_config("hdfs://nn:8020/lake", registry=registry).tls == TLS.from_dir(tmp_path)
+    assert store_config("s3://bucket/lake", registry=registry, tls=tls).tls is tls
+
+
+def test_what_is_kept_of_a_store_elsewhere_is_its_users_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_WORK", str(tmp_path))
+    work = store_config("s3://bucket/lake", registry=f"sqlite:///{tmp_path}/r.db").work
+    assert work.stat().st_mode & 0o777 == 0o700
+    scratch = Scratch(tmp_path / "lake")
+    assert scratch.path.stat().st_mode & 0o777 == 0o700
+    scratch.close()

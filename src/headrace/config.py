@@ -129,6 +129,11 @@ def _remote_config(
     tls: TLS | None,
 ) -> StoreConfig:
     root = given_uri(target)
+    if tls is not None and root.startswith("hdfs://"):
+        raise InvalidArgument(
+            "the NameNodes of HDFS do not speak TLS, and certificates would not be used",
+            hint=f"write hopsfs:// if these do; those for tables in a HopsFS besides are in the folder {PEMS_VARIABLE}",
+        )
     named = registry or default_registry()
     if named is None:
         raise InvalidArgument(
@@ -137,7 +142,7 @@ def _remote_config(
         )
     work = _work_folder() / hashlib.sha256(root.encode()).hexdigest()[:16]
     try:
-        work.mkdir(parents=True, exist_ok=True)
+        work.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise PermissionDenied(
             f"cannot make the folder {work}: {error.strerror}",

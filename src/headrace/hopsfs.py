@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from headrace.config import hadoop_conf_dir, pems
 from headrace.errors import InvalidArgument
-from headrace.storage.hadoop import SCHEMES, cluster
+from headrace.storage.hadoop import SCHEMES, check_tls, cluster
 from headrace.tls import TLS, given_tls
 
 
@@ -32,12 +32,10 @@ def storage_options(
     """
     if urlsplit(uri).scheme not in SCHEMES:
         raise InvalidArgument(f"{uri!r} is not of HDFS", hint="write hopsfs://host:port or hdfs://host:port")
-    place = cluster(
-        uri,
-        given_tls(tls) or (pems() if uri.startswith("hopsfs://") else None),
-        dict(options or {}),
-        hadoop_conf_dir(),
-    )
+    scheme = urlsplit(uri).scheme
+    tls = given_tls(tls) or (pems() if scheme == "hopsfs" else None)
+    check_tls(scheme, tls)
+    place = cluster(uri, tls, dict(options or {}), hadoop_conf_dir())
     try:
         yield dict(place.options)
     except OSError as error:

@@ -18,7 +18,12 @@ def notes(tmp_path: Path) -> Notes:
 
 def settled(notes: Notes, *known: str, by: str = "sqlite:///a") -> list[str]:
     removed: list[str] = []
-    notes.settle(by, lambda location: location in known, removed.append)
+
+    def remove(location: str) -> bool:
+        removed.append(location)
+        return True
+
+    notes.settle(by, lambda location: location in known, remove)
     return removed
 
 
@@ -48,8 +53,16 @@ def test_what_cannot_be_told_yet_is_left_for_the_next(notes: Notes) -> None:
     with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION, "sqlite:///a"):
         raise ValueError("broken off")
     with pytest.raises(TimeoutError):
-        notes.settle("sqlite:///a", unknown, lambda _: None)
+        notes.settle("sqlite:///a", unknown, lambda _: True)
     assert settled(notes) == [LOCATION]
+
+
+def test_what_cannot_be_removed_now_is_left_for_the_next(notes: Notes) -> None:
+    with pytest.raises(ValueError, match="broken off"), notes.of(LOCATION, "sqlite:///a"):
+        raise ValueError("broken off")
+    notes.settle("sqlite:///a", lambda _: False, lambda _: False)
+    assert settled(notes) == [LOCATION]
+    assert settled(notes) == []
 
 
 def test_another_registry_cannot_say_that_it_is_not_known(notes: Notes) -> None:

@@ -63,8 +63,8 @@ class Storage(Protocol):
         """Put a folder of the workspace where it belongs."""
         ...
 
-    def remove(self, location: str) -> None:
-        """Remove a table, or what there is of it."""
+    def remove(self, location: str) -> bool:
+        """Remove a table, or what there is of it. False where something may be left."""
         ...
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:

@@ -87,7 +87,7 @@ class LocalStorage:
             )
         return path
 
-    def remove(self, location: str) -> None:
+    def remove(self, location: str) -> bool:
         """All of it at once: what a killed process has not yet deleted goes with its scratch."""
         table = self.root / location
         gone = self.work.new_path()
@@ -95,6 +95,7 @@ class LocalStorage:
             os.rename(table, gone)
         for folder in (gone, table):
             shutil.rmtree(folder, ignore_errors=True)
+        return not table.exists()
 
     @contextlib.contextmanager
     def held(self, locations: Iterable[str], *, alone: bool = False) -> Iterator[None]:

@@ -31,8 +31,12 @@ class Notes:
             with contextlib.suppress(OSError):  # a note too many does no harm
                 note.unlink()
 
-    def settle(self, knower: str, is_known: Callable[[str], bool], remove: Callable[[str], None]) -> None:
-        """Remove what was noted by processes that are gone, where who is to know of it does not."""
+    def settle(self, knower: str, is_known: Callable[[str], bool], remove: Callable[[str], bool]) -> None:
+        """Remove what was noted by processes that are gone, where who is to know of it does not.
+
+        Args:
+            remove: False where it could not be removed now: it stays noted.
+        """
         for note in self._folder.glob("*"):
             with note.open("a+b") as held:
                 try:
@@ -41,7 +45,7 @@ class Notes:
                     continue
                 held.seek(0)
                 noted, location = held.read().decode(), unquote(note.name)
-                if noted == knower and not is_known(location):
-                    remove(location)
+                if noted == knower and not is_known(location) and not remove(location):
+                    continue
                 if noted in (knower, ""):  # an empty one was not finished, and nothing moved
                     note.unlink(missing_ok=True)

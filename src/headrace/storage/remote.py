@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -79,9 +78,12 @@ class RemoteStorage:
                 threads.map(lambda path: self.files.put(path, f"{to.uri}/{path.relative_to(folder)}"), files)
             )
 
-    def remove(self, location: str) -> None:
-        with contextlib.suppress(HeadraceError):
+    def remove(self, location: str) -> bool:
+        try:
             self.files.remove(self.folder(location).uri)
+        except (HeadraceError, OSError):
+            return False
+        return True
 
     def held(self, locations: Iterable[str], *, alone: bool = False) -> AbstractContextManager[None]:
         # By what the registry calls them: the root may be spelled in several ways.

@@ -111,11 +111,15 @@ class RemoteFiles:
 
     def remove(self, folder: str) -> None:
         """Remove a folder and all that is in it; no error if it is not there."""
+        within = self._within(folder)
         with contextlib.suppress(FileNotFoundError), self._reached():
-            within = self._within(folder)
-            self._answering(within).delete_dir(within)
+            found = self._answering(within).get_file_info_selector(within, True, True)
+            # One by one, for between them other threads go on: they would not while the library removes all.
+            for info in found:
+                if info.type == FileType.File:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._answering(within).delete_file(info.path)
             if self.place.has_folders:
-                found = self._handler.get_file_info_selector(within, True, True)
                 inside = [info.path for info in found if info.type == FileType.Directory]
                 # Inner ones first; one that is not empty, as others write to it, is not removed.
                 for path in [*sorted(inside, key=len, reverse=True), within]:

@@ -26,7 +26,8 @@ class Scratch:
                 if _is_left(left):
                     shutil.rmtree(left, ignore_errors=True)
             self.path = parent / f"{_PREFIX}{uuid.uuid4().hex[:12]}"
-            self.path.mkdir()
+            # Rows of tables elsewhere, which others of this machine may have no keys for, are in it.
+            self.path.mkdir(mode=0o700)
             self._held = (self.path / _HELD).open("ab")
             fcntl.flock(self._held, fcntl.LOCK_EX)
 

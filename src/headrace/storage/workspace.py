@@ -53,7 +53,7 @@ class Workspace:
                 noted.enter_context(self._unregistered.of(location, registry))
             yield
 
-    def settle(self, registry: str, is_known: Callable[[str], bool], remove: Callable[[str], None]) -> None:
+    def settle(self, registry: str, is_known: Callable[[str], bool], remove: Callable[[str], bool]) -> None:
         """Remove what killed processes had moved, and not told to this registry: what it does not know."""
         with stored(str(self._folder)):
             self._unregistered.settle(registry, is_known, remove)
