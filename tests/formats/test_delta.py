@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 from deltalake.exceptions import DeltaError
 
 from headrace.errors import CorruptTable, OutcomeUnknown, Unavailable
+from headrace.formats import delta_sync, log_folder
 from headrace.formats.attempt import attempt, attempt_compaction
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
@@ -177,6 +179,50 @@ def test_a_commit_that_a_storage_may_still_make(log, monkeypatch, said, begun, e
     if error is OutcomeUnknown:
         assert caught.value.details == {"idempotency_key": "mine"}
     assert append(log, "mine").snapshot == 1
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The paths that are brought down to the disk, in their order."""
+    found = []
+
+    def noted(path):
+        assert os.path.exists(path)
+        found.append(str(path))
+
+    monkeypatch.setattr(delta_sync, "sync", noted)
+    monkeypatch.setattr(log_folder, "sync", noted)
+    return found
+
+
+@pytest.mark.parametrize("partition_by", [[], ["day"]])
+def test_a_commit_is_on_the_disk_before_it_is_told(tmp_path, synced, partition_by):
+    """Its files first, and the names of all: a power cut leaves what was told to be written."""
+    rows = pa.table({"id": [1, 2], "day": ["a b", "c"]})
+    table = str(tmp_path / "t")
+    log = DeltaLog(Folder.local(table))
+    log.writer.create(rows.schema, partition_by, change_feed=True)
+    assert synced == [f"{table}/_delta_log/{0:020d}.json", f"{table}/_delta_log"]
+    synced.clear()
+    append(log, "k", rows)
+    files = set(log.newest().files["path"].to_pylist())
+    assert set(synced[: len(files)]) == files
+    assert {os.path.dirname(path) for path in files} | {table} <= set(synced[len(files) : -2])
+    assert synced[-2:] == [f"{table}/_delta_log/{1:020d}.json", f"{table}/_delta_log"]
+    append(log, "l", rows)
+    synced.clear()
+    assert compaction(log).operation == "OPTIMIZE"
+    assert set(log.newest().files["path"].to_pylist()) < set(synced)
+
+
+def test_a_disk_that_fails_after_the_commit(log, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(delta_sync, "sync", fail)
+    with pytest.raises(OutcomeUnknown, match="Input/output"):
+        append(log, "k")
+    assert log.committed(WriteId("k", "insert")).snapshot == 1
 
 
 def test_a_table_that_is_there_by_now_is_not_damaged(log):

@@ -17,7 +17,8 @@ from headrace.errors import (
     Unavailable,
 )
 from headrace.formats.delta import DeltaLog
-from headrace.formats.delta_failure import translate
+from headrace.formats.delta_failure import translate, translated
+from headrace.formats.delta_sync import sync_commit
 from headrace.formats.delta_write import Write
 from headrace.model.definition import Commit, nothing
 from headrace.model.write_key import passing_key
@@ -51,6 +52,10 @@ def attempt(
     except HeadraceError as error:
         raise _unknown(log, write, error) from error
     if commit is not None:
+        try:
+            sync_commit(log.folder, commit.snapshot)
+        except OSError as error:
+            raise _unknown(log, write, translate(error, log.table)) from error
         return commit
     after = log.newest()
     if failure is None:
@@ -85,6 +90,9 @@ def attempt_compaction(log: DeltaLog, zorder: Sequence[str], write: Write, befor
     if commit is not None and _is_doubled(log, before, commit.snapshot):
         _undo(log, commit.snapshot, write)
         return None
+    if commit is not None:
+        with translated(log.table):
+            sync_commit(log.folder, commit.snapshot)
     return commit
 
 

@@ -12,7 +12,9 @@ from deltalake import Schema as DeltaSchema
 from headrace.errors import Conflict, Unsupported
 from headrace.formats.delta_failure import translated
 from headrace.formats.delta_protocol import check_partitions, check_vacuumable, check_writable
+from headrace.formats.delta_sync import sync_commit
 from headrace.formats.delta_write import Write, properties
+from headrace.formats.log_folder import LogFolder
 from headrace.model.expression_sql import identifier
 from headrace.storage.folder import Folder
 
@@ -52,6 +54,7 @@ class DeltaWriter:
                 configuration=_configuration(change_feed),
                 storage_options=self._options,
             )
+            sync_commit(LogFolder(self.table), 0)
 
     def start(self, rows: Any, write: Write, partition_by: Iterable[str], change_feed: bool) -> None:
         """Make the table with its first rows, in one commit; fails if it is there already."""

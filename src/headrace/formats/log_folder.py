@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from headrace.errors import CorruptTable
+from headrace.storage.files import sync
 from headrace.storage.folder import Folder
 
 _ENTRY = re.compile(r"[0-9]{20}\.(.+\.)?(json|parquet)")
@@ -70,6 +71,11 @@ class LogFolder:
                 f"entry {version} of the log of {self.table.shown} cannot be read: {error}"
             ) from None
         return {**info, "version": version, "timestamp": self.time(version, info)}
+
+    def sync(self, version: int) -> None:
+        """Bring an entry, which is on this machine, down to the disk. Raises OSError."""
+        sync(self._path(_name(version)))
+        sync(f"{self.table.uri}/_delta_log")
 
     def time(self, version: int, info: Mapping[str, Any]) -> int:
         """When a commit was made, in milliseconds since 1970: as its `info` says, or else as its entry was written."""

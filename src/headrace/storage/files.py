@@ -97,6 +97,15 @@ def lost(files: Files, paths: Sequence[str]) -> str | None:
     return next((path for path, fact in zip(paths, files.facts(paths), strict=True) if fact is None), None)
 
 
+def sync(path: str | os.PathLike[str]) -> None:
+    """Bring a file's bytes, or the names in a folder, of this machine down to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class LocalFiles:
     """Those of this machine."""
 

@@ -13,7 +13,7 @@ from headrace.config import REMOTE_SCHEMES, check_folder, given_uri, is_remote
 from headrace.errors import InvalidArgument
 from headrace.storage.base import Hold
 from headrace.storage.failure import stored
-from headrace.storage.files import LocalFiles
+from headrace.storage.files import LocalFiles, sync
 from headrace.storage.folder import Folder
 from headrace.storage.mark import Marks
 from headrace.storage.places import Places
@@ -39,9 +39,9 @@ class LocalStorage:
             draft = self.work.new_path()
             with stored(path):
                 draft.write_bytes(data)
-                _sync(draft)
+                sync(draft)
                 draft.rename(path)
-                _sync(Path(path).parent)
+                sync(Path(path).parent)
 
         return Marks(str(self.root / ".headrace"), self.files, put, os.remove)
 
@@ -55,9 +55,9 @@ class LocalStorage:
         with stored(str(self.root / location)):
             (self.root / location).parent.mkdir(exist_ok=True)
             for path, _, _ in os.walk(folder):
-                _sync(path)
+                sync(path)
             os.rename(folder, self.root / location)
-            _sync((self.root / location).parent)
+            sync((self.root / location).parent)
 
     def given_location(self, location: str) -> str:
         if is_remote(location):
@@ -120,12 +120,3 @@ class LocalStorage:
     def close(self) -> None:
         self.work.close()
         self.places.close()
-
-
-def _sync(path: str | Path) -> None:
-    """Bring a file's bytes, or the names in a folder, down to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
