@@ -39,7 +39,7 @@ pub async fn pipe(mut client: TcpStream, preamble: &[u8], upstream: Arc<Upstream
     let owes = watch::Sender::new(None);
     let end = select! {
         end = ask(client_reader, namenode_writer, &owes) => end,
-        end = answer(namenode_reader, client_writer, &owes) => end,
+        end = answer(namenode_reader, client_writer, &owes, || upstream.took(number)) => end,
         end = wait(owes.subscribe(), &upstream.patience) => end,
     };
     match end {
@@ -101,8 +101,10 @@ async fn answer(
     mut namenode: impl AsyncRead + Unpin,
     mut client: impl AsyncWrite + Unpin,
     owes: &Owes,
+    begun: impl FnOnce(),
 ) -> End {
     let mut buffer = vec![0; CHUNK];
+    let mut begun = Some(begun);
     loop {
         let length = match namenode.read(&mut buffer).await {
             Ok(0) => return End::Lost(io::ErrorKind::UnexpectedEof.into()),
@@ -116,6 +118,9 @@ async fn answer(
             .any(|bytes| bytes == STANDBY)
         {
             return End::Standby;
+        }
+        if let Some(begun) = begun.take() {
+            begun();
         }
         if client.write_all(&buffer[..length]).await.is_err() {
             return End::Client;

@@ -16,11 +16,11 @@ use tokio::time::{sleep, timeout};
 use crate::owner;
 use crate::pipe::pipe;
 use crate::relay::relay;
-use crate::upstream::{self, PREAMBLE, Upstream};
+use crate::upstream::{self, Kind, PREAMBLE, Upstream};
 
 const THREADS: usize = 2;
 /// Look up names and owners, which may block.
-const BLOCKING_THREADS: usize = 4;
+const BLOCKING_THREADS: usize = 32;
 /// Connections taken of which nobody knows yet whose they are. Others wait where they cost no file descriptor of ours.
 const STRANGERS: usize = 8;
 const SIMPLE: u8 = 0;
@@ -96,7 +96,13 @@ async fn serve(
 ) -> io::Result<()> {
     upstream::prepare(&client);
     let (peer, local) = (client.peer_addr()?, client.local_addr()?);
-    if !spawn_blocking(move || owner::is_ours(peer, local)).await?? {
+    let asked = spawn_blocking(move || owner::is_ours(peer, local));
+    let ours = timeout(upstream.patience.connect, asked).await??;
+    let ours = ours.inspect_err(|error| {
+        let text = format!("the tunnel cannot tell whose connection it has: {error}");
+        upstream.note_here(Kind::Unreachable, text);
+    });
+    if !ours? {
         return Ok(());
     }
     drop(stranger);

@@ -2,15 +2,17 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustls::{AlertDescription, CertificateError, Error};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -111,7 +113,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 pub struct Upstream {
     namenodes: Vec<NameNode>,
-    tls: Option<Tls>,
+    tls: Option<Arc<Tls>>,
     pub patience: Patience,
     preferred: AtomicUsize,
     reached: AtomicBool,
@@ -123,7 +125,7 @@ impl Upstream {
     pub fn new(namenodes: Vec<NameNode>, tls: Option<Tls>, patience: Patience) -> Self {
         Self {
             namenodes,
-            tls,
+            tls: tls.map(Arc::new),
             patience,
             preferred: AtomicUsize::new(0),
             reached: AtomicBool::new(false),
@@ -151,6 +153,13 @@ impl Upstream {
     /// Some NameNode has answered, whatever.
     pub fn heard(&self) {
         self.reached.store(true, Ordering::Relaxed);
+    }
+
+    /// A NameNode has taken a connection, and what was wrong before did nobody any harm.
+    pub fn took(&self, number: usize) {
+        self.heard();
+        self.prefer(number);
+        self.forget();
     }
 
     /// How long a call may take. Where no NameNode has ever answered, it is the address that is wrong, more often
@@ -192,10 +201,12 @@ impl Upstream {
 
     /// Notes what the NameNode of this number last did wrong.
     pub fn note(&self, number: usize, kind: Kind, what: impl fmt::Display) -> Failure {
-        let failure = Failure {
-            kind,
-            text: format!("NameNode {} {what}", self.namenodes[number]),
-        };
+        self.note_here(kind, format!("NameNode {} {what}", self.namenodes[number]))
+    }
+
+    /// Notes what went wrong on this side.
+    pub fn note_here(&self, kind: Kind, text: String) -> Failure {
+        let failure = Failure { kind, text };
         *self.last() = Some(failure.clone());
         failure
     }
@@ -212,16 +223,15 @@ impl Upstream {
         let seconds = within.as_secs_f64();
         let connected = async {
             let found = lookup_host((host.as_str(), *port)).await;
-            let addresses: Vec<_> = found.map_err(|error| (Kind::Unresolved, error))?.collect();
-            let connected = TcpStream::connect(addresses.as_slice()).await;
-            connected.map_err(|error| (Kind::Unreachable, error))
+            let addresses: Vec<_> = found.map_err(|error| Some((Kind::Unresolved, error)))?.collect();
+            connect(&addresses, within).await
         };
         let socket = match timeout(within, connected).await {
             Ok(Ok(socket)) => socket,
-            Ok(Err((kind, error))) => {
+            Ok(Err(Some((kind, error)))) => {
                 return Err(self.note(number, kind, format_args!("cannot be reached: {error}")));
             }
-            Err(_) => {
+            Ok(Err(None)) | Err(_) => {
                 let what = format_args!("took no connection within {seconds} s");
                 return Err(self.note(number, Kind::Timeout, what));
             }
@@ -237,7 +247,13 @@ impl Upstream {
                 format_args!("has no name that a certificate can be for: {error}"),
             )
         })?;
-        match timeout(within, TlsConnector::from(tls.current()).connect(name, socket)).await {
+        // Where the files are on a disk that hangs, nothing else is to hang with them.
+        let tls = tls.clone();
+        let Ok(Ok(config)) = timeout(within, spawn_blocking(move || tls.current())).await else {
+            let text = format!("the files of certificates cannot be read within {seconds} s");
+            return Err(self.note_here(Kind::Timeout, text));
+        };
+        match timeout(within, TlsConnector::from(config).connect(name, socket)).await {
             Ok(Ok(stream)) => Ok(Box::new(stream)),
             Ok(Err(error)) if tls_error(&error).is_none() => Err(self.note(
                 number,
@@ -255,6 +271,23 @@ impl Upstream {
     fn last(&self) -> MutexGuard<'_, Option<Failure>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// To the first of the addresses of a host that takes a connection: one that does not answer leaves time for the others.
+///
+/// # Errors
+/// What the last went wrong with that said so; `None` where none said anything in time.
+async fn connect(addresses: &[SocketAddr], within: Duration) -> Result<TcpStream, Option<(Kind, io::Error)>> {
+    let each = within / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+    let mut failure = None;
+    for address in addresses {
+        match timeout(each, TcpStream::connect(address)).await {
+            Ok(Ok(socket)) => return Ok(socket),
+            Ok(Err(error)) => failure = Some((Kind::Unreachable, error)),
+            Err(_) => {}
+        }
+    }
+    Err(failure)
 }
 
 /// Sends at once, and notices a peer that is gone without a word.
@@ -340,6 +373,27 @@ fn distrust(error: &CertificateError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_does_not_answer_hides_no_other() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let there = listener.local_addr().unwrap();
+        // One whose row is full takes no more connections, and refuses none.
+        let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        full.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        full.listen(0).unwrap();
+        let silent = full.local_addr().unwrap().as_socket().unwrap();
+        let within = Duration::from_millis(600);
+        let mut row = Vec::new();
+        while let Ok(Ok(taken)) = timeout(Duration::from_millis(200), TcpStream::connect(silent)).await {
+            row.push(taken);
+        }
+        assert!(connect(&[silent, there], within).await.is_ok());
+        assert!(matches!(connect(&[silent], within).await, Err(None)));
+        drop(listener);
+        let refused = connect(&[there, silent], within).await;
+        assert!(matches!(refused, Err(Some((Kind::Unreachable, _)))));
+    }
 
     #[test]
     fn namenodes_are_read_and_written_alike() {

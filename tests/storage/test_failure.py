@@ -11,7 +11,7 @@ from headrace.errors import (
     PermissionDenied,
     Unavailable,
 )
-from headrace.storage.failure import plain, refusal
+from headrace.storage.failure import plain, refusal, told
 
 S3 = """Generic S3 error
  \x1b[31m\u21b3\x1b[0m Server returned non-2xx status code 403 Forbidden
@@ -63,3 +63,16 @@ def test_errors_of_namenodes(between: str, kind: str, meant: type[HeadraceError]
 def test_what_no_storage_said_is_no_refusal() -> None:
     assert refusal("hdfs://prod", ValueError("5 is no name")) is None
     assert type(refusal("s3://lake", PermissionError("403"))) is PermissionDenied
+
+
+def test_a_refusal_says_more_than_that_something_was_out_of_reach() -> None:
+    away, full, failed = (
+        Unavailable("nn1 is not the active one"),
+        LimitExceeded("full"),
+        Unavailable("failed"),
+    )
+    assert told(away, full) is full
+    assert told(away, failed) is away
+    assert told(away, None) is away
+    assert told(None, failed) is failed
+    assert told(None, None) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from headrace.errors import BadData, Conflict, CorruptTable, HeadraceError, Unavailable
-from headrace.storage.failure import plain, refusal
+from headrace.storage.failure import plain, refusal, told
 from headrace.storage.folder import Folder
 
 # A condition or a formula of the table that the wheel has looked at each row for.
@@ -16,21 +16,18 @@ def translate(error: Exception, table: Folder, *, is_readable: bool = False) -> 
     """`is_readable`: the log was read since, so that it is not what failed."""
     if isinstance(error, HeadraceError):
         return error
-    trouble = table.files.trouble()
-    if trouble is not None:
-        return trouble
     uri = table.shown
-    refused = refusal(uri, error)
-    if refused is not None:
-        return refused
-    told = plain(error)
+    failed = told(table.files.trouble(), refusal(uri, error))
+    if failed is not None:
+        return failed
+    said = plain(error)
     if isinstance(error, CommitFailedError):
-        return Conflict(f"the commit to {uri} was refused: {told}", hint="try again")
-    if _UNFULFILLED in told:
-        return BadData(f"rows do not fulfil a condition of {uri}: {told}")
+        return Conflict(f"the commit to {uri} was refused: {said}", hint="try again")
+    if _UNFULFILLED in said:
+        return BadData(f"rows do not fulfil a condition of {uri}: {said}")
     if is_readable and not table.files.is_local:
-        return Unavailable(f"the storage of {uri} failed: {told}", hint="try again")
-    return CorruptTable(f"the log of {uri} cannot be used: {told}")
+        return Unavailable(f"the storage of {uri} failed: {said}", hint="try again")
+    return CorruptTable(f"the log of {uri} cannot be used: {said}")
 
 
 class translated:  # noqa: N801

@@ -74,6 +74,14 @@ def refusal(what: str, error: Exception) -> HeadraceError | None:
     return failure(what, plain(error), number)
 
 
+def told(trouble: HeadraceError | None, refused: HeadraceError | None) -> HeadraceError | None:
+    """What to say where a storage may be out of reach, and may have refused something: a refusal that has a name first.
+
+    What kept it from being reached may have been mended since.
+    """
+    return refused if refused is not None and not isinstance(refused, Unavailable) else trouble or refused
+
+
 def is_answer(error: Exception) -> bool:
     """Whether the storage itself has said what is wrong: then it did nothing of what it was asked."""
     code = _S3_CODE.search(str(error))

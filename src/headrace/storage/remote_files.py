@@ -13,7 +13,7 @@ from deltalake._internal import DeltaFileSystemHandler
 from pyarrow.fs import FileInfo, FileType
 
 from headrace.errors import HeadraceError, InvalidArgument, Unavailable
-from headrace.storage.failure import plain, refusal
+from headrace.storage.failure import plain, refusal, told
 from headrace.storage.files import Fact, Listed
 from headrace.storage.place import Place
 from headrace.storage.remote_file import RemoteCursor, RemoteFile
@@ -152,7 +152,7 @@ class RemoteFiles:
         except FileNotFoundError:
             raise
         except OSError as error:
-            failed = self.trouble() or refusal(self.place.shown, error)
+            failed = told(self.trouble(), refusal(self.place.shown, error))
             if isinstance(failed, Unavailable) and failed.hint is None:
                 failed.hint = self.place.hint
             raise failed or error from error
