@@ -13,7 +13,6 @@ data come out, as a lazy `Result`). Every error is a `HeadraceError`.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from headrace.errors import *  # noqa: F403
@@ -60,6 +59,8 @@ else:
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
+            from importlib.metadata import version
+
             return version("headrace")
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,6 @@ import msgspec
 import pyarrow as pa
 
 from headrace.backend import Backend
-from headrace.client.formula import parse_formula
 from headrace.client.options import EngineName, check_engine, known_at_options
 from headrace.client.result import Result, prepare
 from headrace.errors import InvalidArgument
@@ -81,6 +80,8 @@ class Query:
         Raises:
             SqlRejected: what cannot be read, or has no place in a formula. UnknownColumn, NameClash, InvalidArgument.
         """
+        from headrace.client.formula import parse_formula  # its parser takes a while to load
+
         query = self
         for name, sql in formulas.items():
             known = dict.fromkeys(
