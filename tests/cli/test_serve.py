@@ -27,15 +27,18 @@ def test_people_read_where_it_listens(tmp_path: Path) -> None:
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CLEAN
     ) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline(), process.stdout.readline()]
-        for line in lines:
-            words = line.split()
-            assert words[:3] == ["serving", str(tmp_path / "lake"), "at"]
-            assert words[4] == "(open:"
-            hr.connect(words[3], timeout=10).close()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline(), process.stdout.readline()]
+            for line in lines:
+                words = line.split()
+                assert words[:3] == ["serving", str(tmp_path / "lake"), "at"]
+                assert words[4] == "(open:"
+                hr.connect(words[3], timeout=10).close()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (process.returncode, out, err) == (0, "", "")
 
 

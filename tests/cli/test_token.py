@@ -29,8 +29,9 @@ def asking(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
     """The address of a service that asks for tokens."""
     started = start_server(root, tmp_path_factory.mktemp("tokens") / "log", "--tokens")
     yield started.url
-    assert started.log.read_text() == ""
+    said = started.log.read_text()
     started.stop()
+    assert said == ""
 
 
 def test_make_list_revoke(command: Callable[..., Ran], root: Path) -> None:
@@ -119,9 +120,11 @@ def test_people_read_what_is_asked(root: Path) -> None:
     line = [sys.executable, "-m", "headrace", "serve", "--root", str(root), "--tokens"]
     line += ["--listen", "grpc://127.0.0.1:0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=CLEAN) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().endswith("(callers show a token)\n")
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().endswith("(callers show a token)\n")
+        finally:
+            process.terminate()
 
 
 @pytest.mark.parametrize(

@@ -163,13 +163,16 @@ def test_an_interrupted_insert_changes_nothing(own: hr.FeatureStore, tmp_path: P
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=CLEAN) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        stream = pa.ipc.new_stream(process.stdin, rows.schema)
-        stream.write_table(rows)  # returns when most of it was read, being more than a pipe holds
-        process.stdin.flush()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
-        assert process.stderr.read().decode() == "CANCELLED: interrupted\n"
-        process.stdin.close()
+        try:
+            stream = pa.ipc.new_stream(process.stdin, rows.schema)
+            stream.write_table(rows)  # returns when most of it was read, being more than a pipe holds
+            process.stdin.flush()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert process.stderr.read().decode() == "CANCELLED: interrupted\n"
+            process.stdin.close()
+        finally:
+            process.kill()
     assert stored(own) == ROWS
     assert len(weather.history()) == 1
 

@@ -377,3 +377,18 @@ def test_spark_could_read_the_files(group):
 )
 def test_what_is_not_wider(narrow, wide):
     assert not is_wider(wide, narrow)
+
+
+@pytest.mark.parametrize("mode", ["upsert", "append", "overwrite"])
+def test_an_insert_under_way_ends_when_columns_are_added(store, group, mode):
+    before = held(group, "id", "x")
+
+    def given():
+        yield from frame((4, "a", 4.5)).to_batches()
+        store.get_feature_group("numbers").add_features({"more": pa.float64()})
+        yield from frame((5, "b", 5.5)).to_batches()
+
+    with pytest.raises(hr.Conflict, match="columns"):
+        group.insert(pa.RecordBatchReader.from_batches(SCHEMA, given()), mode=mode)
+    assert held(group, "id", "x") == before
+    assert group.history()[0].operation == "ADD COLUMN"

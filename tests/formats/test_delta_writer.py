@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from headrace.formats.attempt import attempt
 from headrace.formats.delta import DeltaLog
@@ -27,3 +28,11 @@ def test_row_groups_are_small(tmp_path):
     assert len(groups) == 9
     assert max(g.num_rows for g in groups) <= 131_072
     assert {g.column(0).compression for g in groups} == {"SNAPPY"}
+
+
+def test_no_entry_of_a_log_expires(tmp_path):
+    """Training datasets are computed again from snapshots however old."""
+    log = DeltaLog(Folder.local(str(tmp_path / "t")))
+    log.writer.create(pa.schema({"id": pa.int64()}), [], change_feed=False)
+    told = DeltaTable(str(tmp_path / "t")).metadata().configuration
+    assert told["delta.enableExpiredLogCleanup"] == "false"

@@ -74,10 +74,10 @@ def scratch(root: Path) -> list[Path]:
 
 def check_table(group: hr.FeatureGroup) -> None:
     assert held(group) in (NOW, THEN)
-    rows = held(group)
     for commit in group.history():
         if commit.operation in ("OPTIMIZE", "VACUUM START", "VACUUM END"):
-            assert rows == held(group)
+            with contextlib.suppress(hr.SnapshotNotFound):  # as of what a vacuum has removed
+                assert held(group, commit.snapshot) == held(group, commit.snapshot - 1)
     assert group.changes(group.read().snapshots["numbers@v1"]).to_arrow().num_rows == 0
 
 

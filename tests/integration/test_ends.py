@@ -128,21 +128,24 @@ def test_closing_ends_the_reads_of_other_threads(target: Path | str, read: str) 
 
 def test_closing_stops_a_query_and_does_not_wait_for_its_end(tmp_path: Path) -> None:
     told: list[BaseException] = []
+    begun = threading.Event()
     store = hr.connect(tmp_path)
     engine = store._backend._store.engine  # type: ignore[attr-defined]
 
     def count() -> None:
         try:
             with store._backend.calls.one(), engine.session() as session:
+                begun.set()
                 session.rows("SELECT count(*) FROM range(1000000000) AS a, range(1000) AS b")
         except BaseException as error:
             told.append(error)
 
     thread = threading.Thread(target=count, daemon=True)
     thread.start()
+    assert begun.wait(20)
     time.sleep(0.2)
     store.close()
-    thread.join(1)
+    thread.join(20)
     assert [type(error) for error in told] == [hr.Cancelled]
 
 

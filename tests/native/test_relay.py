@@ -30,6 +30,7 @@ from native.wire import (
     is_closed,
     thrown,
 )
+from servers.daemon import free_ports
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +42,7 @@ EXISTS = thrown("org.apache.hadoop.fs.FileAlreadyExistsException")
 
 
 def unused() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"127.0.0.1:{listener.getsockname()[1]}"
+    return f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def test_calls_and_answers_pass(namenode: Start, tunnel: Open) -> None:
@@ -94,7 +94,7 @@ def test_a_client_that_is_idle_is_let_go(namenode: Start, tunnel: Open, auth: in
     begun = time.monotonic()
     with Client(opened.port, auth) as idle:
         assert idle.is_closed()
-        assert 0.4 < time.monotonic() - begun < 1.2
+        assert 0.4 < time.monotonic() - begun < 5
     with Client(opened.port) as waiting:
         assert waiting.call("create").status == ERROR
     assert opened.failure_kind == "timeout"
@@ -202,7 +202,7 @@ def test_a_file_that_is_not_complete_is_asked_for_again(namenode: Start, tunnel:
     with Client(tunnel(node).port) as client:
         begun = time.monotonic()
         assert client.call("complete") == YES
-        assert time.monotonic() - begun < 0.3
+        assert time.monotonic() - begun < 2
     assert len(calls(node.requests)) == 4
     with Client(tunnel(namenode(in_turn(not_yet))).port) as client:
         assert client.call("mkdirs") == not_yet

@@ -38,7 +38,8 @@ def seeds() -> list[bytes]:
 def test_every_cut() -> None:
     for data in seeds():
         for end in range(0, len(data), max(1, len(data) // 200)):
-            read(data[:end])
+            with pytest.raises((BadData, Unsupported)):
+                rowcodec.loads(data[:end])
 
 
 def test_every_byte() -> None:

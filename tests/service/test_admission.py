@@ -199,5 +199,5 @@ def test_a_storm() -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert most[0] <= 3
+    assert 0 < most[0] <= 3
     assert (admission._free, admission._rows, admission._open) == (3, {}, set())

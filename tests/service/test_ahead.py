@@ -346,5 +346,6 @@ def test_a_service_computes_ahead_by_itself(tmp_path: Path) -> None:
             time.sleep(0.2)
         assert query is not None
         assert sorted(query.read().to_arrow()["y"].to_pylist()) == [0, 1, 2, 9]
-        assert store.cache.stats().hits_ahead == 1
+        # Of an earlier one, too, where the service was fast.
+        assert store.cache.stats().hits_ahead >= 1
     service.stop()

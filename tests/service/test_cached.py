@@ -449,6 +449,7 @@ def test_fifty_clients_under_a_storm_of_evictions(serve) -> None:
         fill(store)
         whole = expected()
         wrong: list[object] = []
+        answered: list[int] = []
 
         def ask(number: int) -> None:
             rng = random.Random(number)
@@ -463,6 +464,7 @@ def test_fifty_clients_under_a_storm_of_evictions(serve) -> None:
                         continue
                     if found != [e for e in whole if e["price"] < most]:
                         wrong.append((most, len(found)))
+                    answered.append(number)
 
         threads = [threading.Thread(target=ask, args=[number]) for number in range(50)]
         for thread in threads:
@@ -470,6 +472,7 @@ def test_fifty_clients_under_a_storm_of_evictions(serve) -> None:
         for thread in threads:
             thread.join()
         assert not wrong, wrong[:3]
+        assert len(answered) == 300
         assert store.cache.stats().size_bytes <= 400_000
 
 

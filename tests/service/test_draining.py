@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 
 import headrace as hr
 from conftest import Server
+from servers.daemon import free_ports
 from service.test_health import get
 
 SLOW = "SELECT count(*) AS n FROM big AS a JOIN big AS b ON a.id % 1000 = b.id % 1000 JOIN big AS c ON a.id % 999 = c.id % 999"
@@ -38,8 +38,7 @@ def start(lake: Path, serve: Callable[..., Server], unused_port: int) -> Callabl
 
 @pytest.fixture
 def unused_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    return free_ports(1)[0]
 
 
 @pytest.fixture

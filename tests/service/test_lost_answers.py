@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -157,18 +158,24 @@ def test_a_service_that_has_not_committed_yet(tmp_path: Path) -> None:
         with hr.connect(network.url, timeout=2) as remote:
             far = remote.get_feature_group("numbers")
 
+            stopped = threading.Event()
+
             def rows() -> Iterator[pa.RecordBatch]:
                 yield from ROWS.to_batches()
                 os.kill(service.pid, signal.SIGSTOP)
+                stopped.set()
 
             reader = pa.RecordBatchReader.from_batches(ROWS.schema, rows())
             writing = aside.submit(far.insert, reader, idempotency_key="mine")
-            time.sleep(0.5)
-            network.cut()
-            network.mend()
-            with pytest.raises(hr.OutcomeUnknown):
-                writing.result(60)
-            os.kill(service.pid, signal.SIGCONT)
+            try:
+                assert stopped.wait(60)
+                time.sleep(0.5)
+                network.cut()
+                network.mend()
+                with pytest.raises(hr.OutcomeUnknown):
+                    writing.result(60)
+            finally:
+                os.kill(service.pid, signal.SIGCONT)
             commit = again(lambda: far.insert(ROWS, idempotency_key="mine"))
             assert near.history() == [commit, near.history()[-1]]
             assert near.read().to_arrow().num_rows == 100

@@ -75,7 +75,7 @@ def test_one_that_runs_is_seen_and_stopped(serve) -> None:
     start = time.monotonic()
     store.queries.cancel(query.id)
     asked.join(10)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 5
     assert type(asked.failure) is hr.Cancelled
     assert store.queries.list() == []
     with pytest.raises(hr.NotFound, match="no query"):

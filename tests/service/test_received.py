@@ -78,7 +78,7 @@ def test_rows_of_a_spine_are_no_more_than_the_bytes_that_were_sent(store: hr.Fea
 
 def test_the_time_in_which_a_spine_comes_is_the_callers(tmp_path: Path) -> None:
     config = store_config(str(tmp_path / "timed"))
-    service = Service(config, ["grpc://127.0.0.1:0"], limits=Limits(memory=500_000_000, seconds=1.0))
+    service = Service(config, ["grpc://127.0.0.1:0"], limits=Limits(memory=500_000_000, seconds=3.0))
     with hr.connect(service.listening[0], timeout=60) as store:
         group = store.create_feature_group("g", primary_key=["id"], event_time="at")
         group.insert(pa.table({"id": [1], "at": [NOON], "x": [1]}))
@@ -86,13 +86,13 @@ def test_the_time_in_which_a_spine_comes_is_the_callers(tmp_path: Path) -> None:
         prepared = store.create_feature_view("v", group.select()).batch_data(spine=spine)._prepared
 
         def slowly() -> Iterator[pa.RecordBatch]:
-            for _ in range(3):
-                time.sleep(0.6)
+            for _ in range(4):
+                time.sleep(1)
                 yield from spine.to_batches()
 
         rows = pa.RecordBatchReader.from_batches(spine.schema, slowly())
         found = list(store._backend._wire.exchange(protocol.ReadCommand(prepared), rows))
-        assert sum(batch.num_rows for batch in found) == 3
+        assert sum(batch.num_rows for batch in found) == 4
     service.stop()
 
 

@@ -23,7 +23,7 @@ from headrace.service.server import Server
 from headrace.service.store import Store
 
 ROWS = pa.table({"id": [1, 2], "value": [1.0, 2.0]})
-PATIENCE = 0.5
+PATIENCE = 3.0
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import headrace as hr
 from conftest import Server
 from headrace.config import store_config
 from headrace.wiring import Service
+from servers.daemon import free_ports
 from service.certificates import Authority
 
 SOON = 15
@@ -232,8 +233,7 @@ class TestWithoutTLS:
 class TestNobody:
     @pytest.fixture
     def port(self) -> int:
-        with socket.create_server(("127.0.0.1", 0)) as door:
-            return int(door.getsockname()[1])
+        return free_ports(1)[0]
 
     @pytest.mark.parametrize("verify", ["full", "chain"])
     def test_at_the_port(self, port: int, authority: Authority, verify: Any) -> None:

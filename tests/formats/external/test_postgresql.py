@@ -360,11 +360,18 @@ class TestGoneAway:
 
         reading = threading.Thread(target=read)
         reading.start()
-        time.sleep(0.5)
+        deadline = time.monotonic() + 30
+        while not execute(
+            "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep%' "
+            "AND pid <> pg_backend_pid() AND datname = current_database()"
+        ):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.2)
         start = time.monotonic()
         store.close()
-        reading.join(10)
-        assert time.monotonic() - start < 2
+        reading.join(20)
+        assert time.monotonic() - start < 10
         assert [type(failure) for failure in failures] == [hr.Cancelled]
 
     def test_a_store_closes_beside_one_that_has_fallen_silent(
@@ -374,7 +381,7 @@ class TestGoneAway:
         batches.read_next_batch()
         [[reading]] = execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
-            "AND state = 'active'"
+            "AND state = 'active' AND backend_type = 'client backend'"
         )
         folder = Path(postgres_url.partition("host=")[2])
         silent = [int((folder / "data" / "postmaster.pid").read_text().split()[0]), reading]

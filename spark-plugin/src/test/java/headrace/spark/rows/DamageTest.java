@@ -1,6 +1,7 @@
 package headrace.spark.rows;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -145,7 +146,7 @@ class DamageTest {
   void everyCutIsAnError() throws IOException {
     for (byte[] data : seeds) {
       for (int end = 0; end < data.length; end += Math.max(1, data.length / 50)) {
-        read(Arrays.copyOf(data, end), false);
+        assertFalse(read(Arrays.copyOf(data, end), false));
       }
     }
   }
