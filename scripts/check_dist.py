@@ -54,12 +54,22 @@ def check(interpreter: str, wheel: Path, ten_lines: str) -> None:
         built = ("--refresh-package", "headrace", "--refresh-package", "headrace-native")
         install = ("pip", "install", "--python", python, "--no-build", *built, "--constraints", locked)
         ours = f"headrace[pandas,hdfs] @ {wheel.as_uri()}"
-        run(*uv, *install, "--find-links", wheel.parent, ours, "hypothesis", "pytest", "pytest-xdist")
+        native = f"headrace-native @ {native_wheel(wheel.parent, interpreter).as_uri()}"
+        run(*uv, *install, ours, native, "hypothesis", "pytest", "pytest-xdist")
         # Isolated from PYTHONPATH and from this checkout: only what the wheel brought can be imported.
         run(python, "-I", program, cwd=folder)
         run(environment / "bin" / "headrace", "--help", cwd=folder)
         run(python, "-I", "-c", IN_PLACE, cwd=folder)
         run(python, "-I", *VECTORS)
+
+
+def native_wheel(folder: Path, interpreter: str) -> Path:
+    """That of the native part for this Python: by its path, since an index may have another of its name."""
+    tag = "cp" + "".join(re.findall("[0-9]+", interpreter))
+    wheels = list(folder.glob(f"headrace_native-*-{tag}-*.whl"))
+    if len(wheels) != 1:
+        sys.exit(f"dist/ holds {len(wheels)} wheels of headrace-native for {tag}, and must hold one: run make dist")
+    return wheels[0]
 
 
 if __name__ == "__main__":

@@ -139,16 +139,20 @@ class Meddler:
         return 1
 
 
-def test_bytes_that_change_while_they_are_read() -> None:
+@pytest.mark.parametrize(
+    "view", [lambda data: data, lambda data: memoryview(data).toreadonly()], ids=["bytes", "view"]
+)
+def test_bytes_that_change_while_they_are_read(view: Callable[[bytearray], Any]) -> None:
     rows = [({Meddler(n): "key"}, f"text {n}") for n in range(1000)]
     given = bytearray(rowcodec.dumps(rows, dictionaries=False))
 
     def change() -> None:
-        given[1000:] = b"\x7f" * (len(given) - 1000)
+        for place in range(1000, len(given)):  # one by one, as its length is held
+            given[place] = 0x7F
 
     Meddler.meddle = staticmethod(change)
     try:
-        found = rowcodec.loads(given)
+        found = rowcodec.loads(view(given))
     finally:
         Meddler.meddle = staticmethod(lambda: None)
     assert given[-8:] == b"\x7f" * 8

@@ -509,3 +509,78 @@ def test_what_is_no_record_batch_is_refused() -> None:
     table = pa.Table.from_batches(rowcodec.to_batches([(1, "a")]))
     with pytest.raises(InvalidArgument, match="Table is no record batch"):
         rowcodec.from_batch(table)  # type: ignore[arg-type]
+
+
+def wrapped(levels: int, wrap: Callable[[Any], Any]) -> Any:
+    value = None
+    for _ in range(levels):
+        value = wrap(value)
+    return value
+
+
+WIDE = {
+    "a row": [{"users": {f"u{n}": dict.fromkeys((f"a{m}" for m in range(40)), n) for n in range(2_000)}}],
+    "rows of lists": [[{f"a{m}": n for m in range(40)} for n in range(2_000)]] * 3,
+    "fields one after the other": [
+        {f"f{n}": {f"a{m}": m for m in range(100)} if n == row else None for n in range(900)}
+        for row in range(900)
+    ],
+}
+
+
+@pytest.mark.parametrize("rows", WIDE.values(), ids=WIDE)
+def test_more_fields_than_a_schema_has(rows: list[Any]) -> None:
+    """What was written is read, whatever columns it had to be put into."""
+    assert rowcodec.loads(rowcodec.dumps(rows)) == rows
+    sink = io.BytesIO()
+    with rowcodec.Encoder(sink) as encoder:
+        for row in rows:
+            encoder.append(row)
+    assert rowcodec.loads(sink.getvalue()) == rows
+
+
+DEEP: dict[str, Callable[[Any], Any]] = {
+    "list": lambda value: [value],
+    "dict": lambda value: {"v": 1, "next": value},
+    "map": lambda value: {1: value},
+    "tuple": lambda value: (value, 1),
+}
+
+
+@pytest.mark.parametrize("wrap", DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("step", [1, 7, 25, 31])
+def test_rows_that_are_ever_deeper(wrap: Callable[[Any], Any], step: int) -> None:
+    """Each gives a type to what was None in those before."""
+    rows = [wrapped(levels, wrap) for levels in range(0, 120, step)]
+    sink = io.BytesIO()
+    with rowcodec.Encoder(sink) as encoder:
+        for row in rows:
+            encoder.append((row,))
+    assert rowcodec.loads(sink.getvalue(), allow_pickle=True) == [(row,) for row in rows]
+    for given in (rows, [(row,) for row in rows] * 50, rows[-1:]):
+        assert rowcodec.loads(rowcodec.dumps(given), allow_pickle=True) == given
+
+
+@pytest.mark.parametrize("empty", [{}, (), None], ids=repr)
+def test_many_values_that_take_no_room(empty: Any) -> None:
+    for rows in (
+        [(n, [empty] * 65) for n in range(16_384)],
+        [(1, [empty] * 1_100_000)],
+        [[empty] * 1_100_000],
+    ):
+        assert rowcodec.loads(rowcodec.dumps(rows)) == rows
+
+
+def test_a_row_of_many_texts_that_repeat_and_then_do_not() -> None:
+    """The dictionary is full within a row that is too long to be written without it."""
+    row = (1, ["x" * 4_096] * 20_000 + [f"{n:08}" for n in range(40_000)])
+    few = [(0, ["x"])] * 64
+    assert rowcodec.loads(rowcodec.dumps([*few, row])) == [*few, row]
+    assert rowcodec.loads(rowcodec.dumps([row])) == [row]
+
+
+def test_a_list_that_stands_in_two_rows_of_which_only_none_was_seen() -> None:
+    shared = [1, 2]
+    rows = [(n, shared if n in (1001, 1003) else None) for n in range(5_000)]
+    found = rowcodec.loads(rowcodec.dumps(rows))
+    assert found == rows

@@ -125,6 +125,8 @@ def _compare(op: Operator, ref: Ref, column: pa.DataType, value: Value, negated:
 
 
 def _is_in(ref: Ref, column: pa.DataType, values: list[Value], negated: bool) -> Condition:
+    if not values:
+        return IsIn(ref, ())
     numbers = [v for v in values if (v.type, v.text) != ("float", "nan")]
     if pa.types.is_floating(column):
         found = IsIn(ref, tuple(_float(v, column) for v in numbers))
@@ -186,7 +188,7 @@ def _exact(op: Operator, ref: Ref, column: pa.DataType, value: Value) -> Compare
 
 def _of_day(op: Operator, ref: Ref, value: Value) -> Compare:
     """The comparison of a date, which is the start of its day in UTC, with a moment, as one with a date."""
-    moment = dt.datetime.fromisoformat(value.text).astimezone(dt.UTC)
+    moment = parse_time(ref.name, value.text)
     day = Value("date", moment.date().isoformat())
     if moment.time() == dt.time():
         return Compare(op, ref, day)

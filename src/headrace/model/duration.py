@@ -34,7 +34,7 @@ def parse_duration(what: str, value: Duration) -> int:
     Raises:
         InvalidArgument: other text or types, negative, or longer than 10,000 years.
     """
-    if isinstance(value, dt.timedelta):
+    if isinstance(value, dt.timedelta) and not getattr(value, "nanoseconds", 0):
         micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     elif isinstance(value, str) and value and not _PART.sub("", value):
         micros = sum(int(n) * _UNITS[unit] for n, unit in _PART.findall(value))

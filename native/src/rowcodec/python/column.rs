@@ -51,6 +51,8 @@ pub struct Record {
 #[repr(C)]
 pub struct Column {
     pub op: Op,
+    /// How many others it is within.
+    pub around: usize,
     pub len: usize,
     /// The bits that integers need, all of them together, without the sign's.
     pub bits: u64,
@@ -72,6 +74,11 @@ pub struct Column {
 impl Column {
     /// Args: `coding` is whether texts begin with a dictionary.
     pub fn new(shape: &Shape, coding: bool) -> Self {
+        Self::within(shape, coding, 0)
+    }
+
+    /// Args: `around` is how many others it is within, as a schema has them.
+    pub fn within(shape: &Shape, coding: bool, around: usize) -> Self {
         let mut kids = Vec::new();
         let op = match shape {
             Shape::Null => Op::Null,
@@ -91,15 +98,15 @@ impl Column {
             Shape::Numpy(index) => Op::Numpy(*index),
             Shape::Variant => Op::Variant,
             Shape::List(sequence, of) => {
-                kids.push(Column::new(of, coding));
+                kids.push(Column::within(of, coding, around + 1));
                 Op::List(*sequence)
             }
             Shape::Map(of) => {
-                kids.extend([Column::new(&of.0, coding), Column::new(&of.1, coding)]);
+                kids.extend([&of.0, &of.1].map(|of| Column::within(of, coding, around + 2)));
                 Op::Map
             }
             Shape::Record(of) => {
-                kids.extend(of.fields.iter().map(|field| Column::new(field, coding)));
+                kids.extend(of.fields.iter().map(|field| Column::within(field, coding, around + 1)));
                 let (class, names) = (of.class.clone(), of.names.clone());
                 Op::Record(Box::new(Record {
                     kind: of.kind,
@@ -111,6 +118,7 @@ impl Column {
         let (valid, longs, bytes) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             op,
+            around,
             len: 0,
             nulls: 0,
             valid,

@@ -36,6 +36,8 @@ fn dump_by<A: Access>(py: Python<'_>, source: &Source, options: Options) -> PyRe
         tier: options.tier,
         left: 0,
         full: false,
+        beyond: false,
+        room: 0,
         retyped: false,
         row: 0,
         machine_rows: 0,
@@ -146,6 +148,8 @@ unsafe fn write_all<A: Access>(
             }
         }
         encoder.retyped |= context.retyped;
+        // As where it was shared by rows of whose column only None was seen before.
+        changeable |= context.retyped;
         if context.only == Only::Plain && encoder.rest_rows > 0 {
             return Err(refused(context, "some rows are unlike the others"));
         }

@@ -17,6 +17,7 @@ use super::source::Source;
 use super::write_variant;
 use crate::rowcodec::wire::BatchWriter;
 use crate::rowcodec::wire::codec::Codec;
+use crate::rowcodec::wire::schema::FIELDS;
 use crate::rowcodec::wire::message::{END, Out, Room, put_framed};
 
 /// Rows of a batch.
@@ -50,10 +51,14 @@ pub struct Encoder {
     room: Room,
     /// A column has got a type that is not in the shape.
     pub retyped: bool,
+    /// Fields that columns of None may have yet when they get a type.
+    fields: usize,
 }
 
 impl Encoder {
     pub fn new(shape: Shape, coding: bool) -> Self {
+        let shape = shape.bounded();
+        let fields = FIELDS - shape.fields();
         let whole = Column::new(&shape, coding);
         let (top, columns) = match whole.op {
             Op::Record(record) => (Some(*record), whole.kids),
@@ -72,6 +77,7 @@ impl Encoder {
             schema: Default::default(),
             room: Room::default(),
             retyped: false,
+            fields,
         }
     }
 
@@ -200,7 +206,9 @@ impl Encoder {
         context: &mut Context<'_, '_>,
     ) -> Result<(usize, bool), Raised> {
         let block = (self.rows, (self.rows + 1).next_multiple_of(LOOK));
+        context.room = self.fields;
         let taken = unsafe { made.take(self.top.as_ref(), &mut self.columns, source, n, block, context) };
+        self.fields = context.room;
         self.rows += taken.rows;
         context.machine_rows += taken.rows;
         if taken.outdated {
@@ -235,8 +243,10 @@ impl Encoder {
         row: *mut PyObject,
         context: &mut Context<'_, '_>,
     ) -> Result<bool, Raised> {
-        context.left = MOST_CONTAINERS;
-        match unsafe { self.push_columns::<A>(row, context) } {
+        (context.left, context.room) = (MOST_CONTAINERS, self.fields);
+        let pushed = unsafe { self.push_columns::<A>(row, context) };
+        self.fields = context.room;
+        match pushed {
             Ok(true) => {
                 self.rows += 1;
                 context.row += 1;
@@ -265,7 +275,9 @@ impl Encoder {
             .iter_mut()
             .for_each(|column| column.truncate(self.rows));
         fits?;
-        if !std::mem::take(&mut context.full) {
+        let (full, beyond) = (std::mem::take(&mut context.full), std::mem::take(&mut context.beyond));
+        // Alone in a batch, what a column counts too many of may stand beside the columns.
+        if !full || self.rows == 0 && !beyond {
             context.left = MOST_CONTAINERS;
             while self.rest.len < self.rows {
                 self.rest.push_null();

@@ -180,6 +180,8 @@ impl RowEncoder {
             tier: Tier::Program,
             left: 0,
             full: false,
+            beyond: false,
+            room: 0,
             retyped: false,
             row: self.rows,
             machine_rows: 0,

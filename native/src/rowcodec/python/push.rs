@@ -10,9 +10,11 @@ use super::machine::Tier;
 use super::only::Only;
 use super::push_container::push_container;
 use super::record::Classes;
-use super::shape::{DEPTH, Looker};
+use super::shape::{DEPTH, Looker, Shape};
 use super::write_variant::{self, Written};
 use super::{time, value};
+use crate::rowcodec::wire::column::MOST_WITHOUT_BUFFER;
+use crate::rowcodec::wire::schema::DEPTH as LEVELS;
 
 /// Whether the value is in the column now; if not, the row is to be taken back.
 pub type Fits = Result<bool, Raised>;
@@ -35,6 +37,10 @@ pub struct Context<'a, 'py> {
     pub left: usize,
     /// A column has no more room in this batch.
     pub full: bool,
+    /// Nor would it have in a batch of its own.
+    pub beyond: bool,
+    /// Fields that the schema may have yet.
+    pub room: usize,
     /// A column had no type before, and has one now.
     pub retyped: bool,
     /// The number of the row, for messages.
@@ -127,7 +133,7 @@ pub fn copy(text: &[u8], out: &mut Vec<u8>) {
 fn ended(column: &mut Column, context: &mut Context<'_, '_>) -> bool {
     let end = column.bytes.len();
     if end > MOST {
-        context.full = true;
+        (context.full, context.beyond) = (true, true);
         return false;
     }
     column.offsets.push(end as i32);
@@ -144,7 +150,7 @@ pub unsafe fn push_slowly<A: Access>(
 ) -> Fits {
     if o == context.known.none.as_ptr() {
         if let Op::Null = column.op
-            && column.len >= crate::rowcodec::wire::column::MOST_WITHOUT_BUFFER
+            && column.len >= MOST_WITHOUT_BUFFER
         {
             context.full = true;
             return Ok(false);
@@ -260,6 +266,13 @@ pub unsafe fn push_slowly<A: Access>(
             }
         }
         Op::List(_) | Op::Map | Op::Record(_) => {
+            if let Op::Record(_) = column.op
+                && column.kids.is_empty()
+                && column.len >= MOST_WITHOUT_BUFFER
+            {
+                context.full = true;
+                return Ok(false);
+            }
             if context.left == 0 {
                 return Ok(false);
             }
@@ -283,11 +296,17 @@ unsafe fn retype<A: Access>(column: &mut Column, o: *mut PyObject, context: &mut
         classes: &mut *context.classes,
         left,
     };
-    let shape = looker.shape::<A>(o, DEPTH)?;
+    let mut shape = looker.shape::<A>(o, DEPTH)?;
+    let fields = shape.fields() - 1;
+    if fields > context.room || column.around + shape.levels() > LEVELS {
+        shape = Shape::Variant;
+    } else {
+        context.room -= fields;
+    }
     if !shape.is_of(context.only) {
         return Ok(false);
     }
-    let mut typed = Column::new(&shape, context.coding);
+    let mut typed = Column::within(&shape, context.coding, column.around);
     for _ in 0..column.len {
         typed.push_null();
     }

@@ -70,7 +70,7 @@ pub unsafe fn push_container<A: Access>(
     }
     let end = column.kids[0].len;
     if end > MOST {
-        context.full = true;
+        (context.full, context.beyond) = (true, true);
         return Ok(false);
     }
     column.offsets.push(end as i32);

@@ -10,6 +10,7 @@ use super::layout::Access;
 use super::record::{Class, Classes, Kind, Name, Names};
 use super::time::{self, ZoneShape};
 use super::value;
+use crate::rowcodec::wire::schema::{DEPTH as LEVELS, FIELDS};
 
 /// Deeper values are pickled whole, or variants.
 pub const DEPTH: usize = 32;
@@ -61,6 +62,37 @@ impl Shape {
     /// Of no rows at all.
     pub fn empty() -> Self {
         record(Kind::Tuple, None, None, Vec::new())
+    }
+
+    /// Itself where a schema may have as many fields, and as deep ones; else what any row fits into.
+    pub fn bounded(self) -> Self {
+        // A column of rows that do not fit may follow.
+        if self.fields() < FIELDS && self.levels() <= LEVELS {
+            self
+        } else {
+            Shape::Variant
+        }
+    }
+
+    /// How many fields a schema has for it, those within others counted.
+    pub fn fields(&self) -> usize {
+        match self {
+            Shape::List(_, items) => 1 + items.fields(),
+            // With its entries.
+            Shape::Map(pair) => 2 + pair.0.fields() + pair.1.fields(),
+            Shape::Record(record) => 1 + record.fields.iter().map(Shape::fields).sum::<usize>(),
+            _ => 1,
+        }
+    }
+
+    /// How deep these are within one another.
+    pub fn levels(&self) -> usize {
+        match self {
+            Shape::List(_, items) => 1 + items.levels(),
+            Shape::Map(pair) => 2 + pair.0.levels().max(pair.1.levels()),
+            Shape::Record(record) => 1 + record.fields.iter().map(Shape::levels).max().unwrap_or(0),
+            _ => 1,
+        }
     }
 }
 

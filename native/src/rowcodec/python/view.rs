@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
 
 use super::error;
 
@@ -27,7 +28,7 @@ impl View {
             return Err(error::argument(what));
         }
         let mut view = Self { buffer, copied: None };
-        if view.buffer.readonly == 0 {
+        if !is_lasting(object)? {
             view.copied = Some(view.bytes().to_vec());
         }
         Ok(view)
@@ -42,6 +43,13 @@ impl View {
         }
         unsafe { std::slice::from_raw_parts(self.buffer.buf.cast(), self.buffer.len as usize) }
     }
+}
+
+/// Whether nobody can write to its bytes: a view to be read alone may be one of what is written to elsewhere.
+fn is_lasting(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let viewed = object.is_exact_instance_of::<PyMemoryView>();
+    Ok(object.is_exact_instance_of::<PyBytes>()
+        || viewed && object.getattr("obj")?.is_exact_instance_of::<PyBytes>())
 }
 
 impl Drop for View {

@@ -6,7 +6,7 @@ use super::flatbuf::{Bytes, Slot, Table, Writer};
 /// How deep types may be nested.
 pub const DEPTH: usize = 64;
 /// How many fields a schema may have, those within others counted.
-const FIELDS: usize = 65_536;
+pub const FIELDS: usize = 65_536;
 /// Names and metadata of a schema may have eight times the bytes of its message, and so many more.
 const TOLD_BYTES: usize = 1 << 20;
 /// What each of them takes at least.
