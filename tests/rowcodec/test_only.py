@@ -129,3 +129,7 @@ def test_what_can_be_changed_stands_in_one_place(value: Any) -> None:
     assert written([row] * 100, "alike") is None
     # In a row that does not fit the others, too.
     assert written([(n, n) for n in range(500)] + [(n, value, value) for n in range(2)], "alike") is None
+    # And where rows before it had None there, which has no type.
+    late = [(n, value if n in (1_001, 1_003) else None) for n in range(5_000)]
+    assert written(late, "alike") is None
+    assert written([(n, copy.deepcopy(v)) for n, v in late], "alike") is not None

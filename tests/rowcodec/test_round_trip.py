@@ -577,10 +577,3 @@ def test_a_row_of_many_texts_that_repeat_and_then_do_not() -> None:
     few = [(0, ["x"])] * 64
     assert rowcodec.loads(rowcodec.dumps([*few, row])) == [*few, row]
     assert rowcodec.loads(rowcodec.dumps([row])) == [row]
-
-
-def test_a_list_that_stands_in_two_rows_of_which_only_none_was_seen() -> None:
-    shared = [1, 2]
-    rows = [(n, shared if n in (1001, 1003) else None) for n in range(5_000)]
-    found = rowcodec.loads(rowcodec.dumps(rows))
-    assert found == rows
