@@ -7,6 +7,7 @@ import shutil
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -480,3 +481,9 @@ def test_names_that_are_no_list(store, given):
     group.insert([{"id": 1}])
     with pytest.raises(hr.InvalidArgument, match="zorder takes several names"):
         group.compact(zorder=given)
+
+
+@pytest.mark.parametrize("age", [pd.Timedelta("500ns"), pd.Timedelta("1us1ns"), "1ns", "-1s", -1, "soon"])
+def test_ages_that_are_none_are_refused(store, age):
+    with pytest.raises(hr.InvalidArgument):
+        store.create_feature_group("g", primary_key=["k"], event_time="t", min_age=age)

@@ -178,7 +178,9 @@ class TestConditions:
         assert ids(mixed.read(filter=mixed["id"].isin([1, 3, 99]))) == [1, 3]
         assert ids(mixed.read(filter=mixed["text"].isin(("apple", 'it\'s "q" \\ 名')))) == [1, 5]
         assert ids(mixed.read(filter=~mixed["id"].isin(range(3)))) == [3, 4, 5]
-        assert ids(mixed.read(filter=mixed["id"].isin([]))) == []
+        for column in ("id", "real", "text", "time"):
+            assert ids(mixed.read(filter=mixed[column].isin([]))) == []
+            assert ids(mixed.read(filter=~mixed[column].isin([]))) == [1, 2, 3, 4, 5]
         assert ids(mixed.read(filter=mixed["time"].isin([at("10:00"), "2024-03-01T11:00Z"]))) == [1, 2]
 
     def test_null_compares_with_nothing(self, mixed):
