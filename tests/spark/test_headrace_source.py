@@ -303,7 +303,8 @@ def test_a_killed_task_ends_the_query_at_the_service(spark: Spark, owner: hr.Fea
     group.insert(pa.table({"id": range(200_000), "text": ["x" * 100] * 200_000}), mode="overwrite")
     with between(url) as network, hr.connect(url) as store:
         # From when it reads, the service is silent: it waits where Spark cannot wake it up.
-        silence = threading.Thread(target=lambda: (until(store.queries.list), network.deaf()))
+        silent = threading.Event()
+        silence = threading.Thread(target=lambda: (until(store.queries.list), network.deaf(), silent.set()))
         silence.start()
         begun = time.monotonic()
         sleep = "reflect('java.lang.Thread', 'sleep', if(id % 8192 = 0, 500L, 0L))"
@@ -312,6 +313,7 @@ def test_a_killed_task_ends_the_query_at_the_service(spark: Spark, owner: hr.Fea
             spark.read(slow, views={"t": source(network.url, group="wide")}, cancel_after=8)
         assert time.monotonic() - begun < 30
         silence.join()
+        assert silent.is_set()
         until(lambda: not store.queries.list())
 
 
