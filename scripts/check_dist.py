@@ -68,7 +68,9 @@ def native_wheel(folder: Path, interpreter: str) -> Path:
     tag = "cp" + "".join(re.findall("[0-9]+", interpreter))
     wheels = list(folder.glob(f"headrace_native-*-{tag}-*.whl"))
     if len(wheels) != 1:
-        sys.exit(f"dist/ holds {len(wheels)} wheels of headrace-native for {tag}, and must hold one: run make dist")
+        sys.exit(
+            f"dist/ holds {len(wheels)} wheels of headrace-native for {tag}, and must hold one: run make dist"
+        )
     return wheels[0]
 
 

@@ -380,7 +380,8 @@ mod tests {
         let there = listener.local_addr().unwrap();
         // One whose row is full takes no more connections, and refuses none.
         let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        full.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        full.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into())
+            .unwrap();
         full.listen(0).unwrap();
         let silent = full.local_addr().unwrap().as_socket().unwrap();
         let within = Duration::from_millis(600);

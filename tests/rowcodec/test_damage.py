@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 
 VECTORS = Path(__file__).parents[2] / "testdata" / "rowcodec"
 SECONDS = 8
+END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def read(data: bytes) -> None:
@@ -38,8 +39,9 @@ def seeds() -> list[bytes]:
 def test_every_cut() -> None:
     for data in seeds():
         for end in range(0, len(data), max(1, len(data) // 200)):
-            with pytest.raises((BadData, Unsupported)):
-                rowcodec.loads(data[:end])
+            if not data[:end].endswith(END):  # of what has more behind its end
+                with pytest.raises((BadData, Unsupported)):
+                    rowcodec.loads(data[:end])
 
 
 def test_every_byte() -> None:

@@ -106,7 +106,11 @@ impl Column {
                 Op::Map
             }
             Shape::Record(of) => {
-                kids.extend(of.fields.iter().map(|field| Column::within(field, coding, around + 1)));
+                kids.extend(
+                    of.fields
+                        .iter()
+                        .map(|field| Column::within(field, coding, around + 1)),
+                );
                 let (class, names) = (of.class.clone(), of.names.clone());
                 Op::Record(Box::new(Record {
                     kind: of.kind,

@@ -17,8 +17,8 @@ use super::source::Source;
 use super::write_variant;
 use crate::rowcodec::wire::BatchWriter;
 use crate::rowcodec::wire::codec::Codec;
-use crate::rowcodec::wire::schema::FIELDS;
 use crate::rowcodec::wire::message::{END, Out, Room, put_framed};
+use crate::rowcodec::wire::schema::FIELDS;
 
 /// Rows of a batch.
 pub const BATCH: usize = 16_384;
@@ -275,7 +275,10 @@ impl Encoder {
             .iter_mut()
             .for_each(|column| column.truncate(self.rows));
         fits?;
-        let (full, beyond) = (std::mem::take(&mut context.full), std::mem::take(&mut context.beyond));
+        let (full, beyond) = (
+            std::mem::take(&mut context.full),
+            std::mem::take(&mut context.beyond),
+        );
         // Alone in a batch, what a column counts too many of may stand beside the columns.
         if !full || self.rows == 0 && !beyond {
             context.left = MOST_CONTAINERS;

@@ -1,7 +1,6 @@
 package headrace.spark.rows;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -42,6 +41,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class DamageTest {
   private static final long SECONDS = Long.getLong("headrace.fuzzed", 4);
   private static final long[] EDGES = {0, 1, -1, Integer.MAX_VALUE, Integer.MIN_VALUE, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 32};
+
+  /** What a stream of Arrow ends with. */
+  private static final byte[] END = {-1, -1, -1, -1, 0, 0, 0, 0};
 
   private static List<byte[]> seeds;
 
@@ -146,7 +148,11 @@ class DamageTest {
   void everyCutIsAnError() throws IOException {
     for (byte[] data : seeds) {
       for (int end = 0; end < data.length; end += Math.max(1, data.length / 50)) {
-        assertFalse(read(Arrays.copyOf(data, end), false));
+        byte[] cut = Arrays.copyOf(data, end);
+        boolean sound = read(cut, false);
+        // Some have more behind their end.
+        boolean isWhole = end >= END.length && Arrays.equals(END, Arrays.copyOfRange(cut, end - END.length, end));
+        assertTrue(isWhole || !sound);
       }
     }
   }
