@@ -311,7 +311,7 @@ class TestLimits:
         while served.store.queries.list() and time.monotonic() < until:
             time.sleep(0.05)
         assert not served.store.queries.list()
-        with pytest.raises(hr.LimitExceeded, match="1 seconds"):
+        with pytest.raises(hr.LimitExceeded, match="3 seconds"):
             list(batches)
 
     @pytest.mark.parametrize(
