@@ -26,6 +26,11 @@ class Log:
         return [entry.version for entry in history.newest(self.last, limit)]
 
 
+@pytest.fixture(params=[True, False], ids=["near", "far"])
+def near(request):
+    return request.param
+
+
 @pytest.fixture
 def log():
     made = Log()
@@ -33,8 +38,8 @@ def log():
     return made
 
 
-def test_every_entry_is_read_once(log):
-    history = DeltaHistory(log.told)
+def test_every_entry_is_read_once(log, near):
+    history = DeltaHistory(log.told, near=near)
     assert log.ask(history, None) == list(range(99, -1, -1))
     for _ in range(3):
         log.last += 1
@@ -43,8 +48,8 @@ def test_every_entry_is_read_once(log):
     assert log.read == 103
 
 
-def test_a_larger_portion_is_asked_for(log):
-    history = DeltaHistory(log.told)
+def test_a_larger_portion_is_asked_for(log, near):
+    history = DeltaHistory(log.told, near=near)
     assert log.ask(history, 5) == list(range(99, 94, -1))
     assert log.ask(history, 10) == list(range(99, 89, -1))
     assert log.ask(history, 1_000) == list(range(99, -1, -1))
@@ -53,8 +58,8 @@ def test_a_larger_portion_is_asked_for(log):
     assert log.read == 100
 
 
-def test_entries_that_went_before_they_were_seen(log):
-    history = DeltaHistory(log.told)
+def test_entries_that_went_before_they_were_seen(log, near):
+    history = DeltaHistory(log.told, near=near)
     log.ask(history, None)
     log.first, log.last = 120, 130
     assert log.ask(history, None) == list(range(130, 119, -1))
@@ -62,8 +67,8 @@ def test_entries_that_went_before_they_were_seen(log):
     assert log.ask(history, 20) == list(range(132, 119, -1))
 
 
-def test_a_log_that_was_set_back(log):
-    history = DeltaHistory(log.told)
+def test_a_log_that_was_set_back(log, near):
+    history = DeltaHistory(log.told, near=near)
     log.ask(history, None)
     log.last = 40
     assert log.ask(history, None) == list(range(40, -1, -1))
@@ -71,9 +76,9 @@ def test_a_log_that_was_set_back(log):
     assert log.ask(history, 1) == [40]
 
 
-def test_little_is_kept_of_a_long_log(log, monkeypatch):
+def test_little_is_kept_of_a_long_log(log, near, monkeypatch):
     monkeypatch.setattr(delta_history, "_MOST_KEPT", 10)
-    history = DeltaHistory(log.told)
+    history = DeltaHistory(log.told, near=near)
     assert len(log.ask(history, None)) == 100
     assert len(history._entries) == 10
     assert log.ask(history, None) == list(range(99, -1, -1))
@@ -82,7 +87,7 @@ def test_little_is_kept_of_a_long_log(log, monkeypatch):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.none() | st.integers(0, 12)), max_size=12))
 def test_as_the_log_tells(steps):
     log = Log()
-    history = DeltaHistory(log.told)
+    history = DeltaHistory(log.told, near=len(steps) % 2 == 0)
     log.last = 3
     for more, fewer, limit in steps:
         log.last += more

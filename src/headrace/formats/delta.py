@@ -52,7 +52,7 @@ class DeltaLog:
         self._stamp: tuple[int, ...] | None = None
         self._checked = -1
         self._kept: OrderedDict[int, Snapshot] = OrderedDict()
-        self._history = DeltaHistory(self.folder.commit)
+        self._history = DeltaHistory(self.folder.commit, near=table.files.is_local)
         self._lock = Turn()
         self.started = False
         """The table was made, by whomever: one that is not there is lost."""
