@@ -4,23 +4,9 @@ from __future__ import annotations
 
 import os
 
-import msgspec
-
 from headrace.formats.delta_entry import data_path
 from headrace.formats.log_folder import LogFolder
 from headrace.storage.files import sync
-
-
-class _File(msgspec.Struct):
-    path: str
-
-
-class _Action(msgspec.Struct):
-    add: _File | None = None
-    cdc: _File | None = None
-
-
-_ACTION = msgspec.json.Decoder(_Action)
 
 
 def sync_commit(folder: LogFolder, version: int) -> None:
@@ -34,9 +20,7 @@ def sync_commit(folder: LogFolder, version: int) -> None:
     """
     if not folder.files.is_local:
         return
-    actions = [_ACTION.decode(line) for line in folder.entry(version).splitlines() if line]
-    told = [file.path for action in actions for file in (action.add, action.cdc) if file is not None]
-    paths = [data_path(folder.table.uri, path) for path in told]
+    paths = [data_path(folder.table.uri, path) for path in folder.written(version)]
     for path in paths:
         sync(path)
     for within in sorted({place for path in paths for place in _folders(path, folder.table.uri)}):

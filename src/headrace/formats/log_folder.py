@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -35,6 +35,8 @@ class _File(msgspec.Struct):
 
 
 class _Action(msgspec.Struct, rename="camel"):
+    add: _File | None = None
+    cdc: _File | None = None
     remove: _File | None = None
     commit_info: dict[str, Any] | None = None
 
@@ -55,8 +57,12 @@ class LogFolder:
 
     def removed(self, version: int) -> set[str]:
         """The files that a commit has removed, or given other rows. Raises FileNotFoundError."""
-        actions = map(_ACTION.decode, self.entry(version).splitlines())
-        return {action.remove.path for action in actions if action.remove is not None}
+        return {action.remove.path for action in self._actions(version) if action.remove is not None}
+
+    def written(self, version: int) -> list[str]:
+        """The files that a commit has written, as its entry names them. Raises FileNotFoundError."""
+        actions = self._actions(version)
+        return [file.path for action in actions for file in (action.add, action.cdc) if file is not None]
 
     def commit(self, version: int) -> dict[str, Any]:
         """What a commit says of itself, which need be nothing; with `version`, and `timestamp` as of `time`.
@@ -64,8 +70,7 @@ class LogFolder:
         Raises FileNotFoundError; CorruptTable if the entry cannot be read.
         """
         try:
-            actions = map(_ACTION.decode, filter(None, self.entry(version).splitlines()))
-            info = next((action.commit_info for action in actions if action.commit_info), {})
+            info = next((a.commit_info for a in self._actions(version) if a.commit_info), {})
         except msgspec.MsgspecError as error:
             raise CorruptTable(
                 f"entry {version} of the log of {self.table.shown} cannot be read: {error}"
@@ -122,6 +127,9 @@ class LogFolder:
             return _CHECKPOINT.decode(self.files.read(self._path("_last_checkpoint"))).version
         except FileNotFoundError:
             return -1
+
+    def _actions(self, version: int) -> Iterator[_Action]:
+        return map(_ACTION.decode, filter(None, self.entry(version).splitlines()))
 
     def _path(self, name: str) -> str:
         return f"{self.table.uri}/_delta_log/{name}"
