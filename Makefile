@@ -245,22 +245,24 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 	done
 
 test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
-	$(PYTEST) -m slow --dist loadscope --no-loadscope-reorder
+	$(PYTEST) -n 3 -m slow --dist loadscope --no-loadscope-reorder
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
 # A query of Spark's takes a second, however small.
 test-engines: $(VENV)/.synced-spark $(VENV)/.synced-native $(SPARK_READY) ## what is promised of joins, run by Spark, and PySpark with the row codec (ten minutes)
-	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" tests/on_spark $(ENGINE_TESTS)
+	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" $(ENGINE_TESTS)
 	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/on_spark
 	for line in $(SPARK_PROFILES); do HEADRACE_ENGINE=spark $(SPARK)/$$line/bin/python -m pytest -n 2 tests/spark_rows || exit 1; done
 
-soak: setup $(VENV)/.synced-spark ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks
+soak: setup $(VENV)/.synced-spark $(SPARK_READY) ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks, every test of Spark on each line
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
 	for line in $(SPARK_PROFILES); do \
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line \
 			-Dtest=LifetimeTest -Dheadrace.killed=1000 test || exit 1; \
 	done
+	HEADRACE_LINES=each $(PYTEST) -m newest_line --dist loadscope --no-loadscope-reorder tests/spark
+	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 tests/on_spark
 
 lint: setup ## style, types, the direction of imports, the lock file
 	$(BIN)/ruff check

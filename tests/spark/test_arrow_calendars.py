@@ -14,7 +14,7 @@ import pytest
 from spark.helpers import rows
 from spark.spark import Spark, SparkError, files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 READ = "spark.sql.parquet.datetimeRebaseModeInRead"
 VERSION, LEGACY, LEGACY_INT96, ZONE = (

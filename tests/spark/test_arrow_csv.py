@@ -12,7 +12,7 @@ import pytest
 
 from spark.spark import Spark, SparkError, files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 TEXTS = "a STRING, b STRING, c STRING, _corrupt_record STRING"
 

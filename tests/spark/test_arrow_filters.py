@@ -16,7 +16,7 @@ import pytest
 
 from spark.spark import Spark, SparkError, files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 UTC = pa.timestamp("us", "UTC")
 DAY = dt.date(2013, 1, 1)

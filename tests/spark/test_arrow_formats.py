@@ -15,7 +15,7 @@ from spark.helpers import rows
 from spark.spark import Spark, SparkError, files
 from spark.test_arrow_source import every_type
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 MOMENT = dt.datetime(2013, 1, 1, 12, 0, 0, 123456, dt.UTC)
 

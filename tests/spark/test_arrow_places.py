@@ -17,7 +17,7 @@ from servers.s3 import REGION, S3
 from spark.helpers import rows
 from spark.spark import Spark, SparkError, files
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 ROWS = """SELECT id, id / 2 AS half, concat('text ', id % 17) AS text, timestamp_micros(id * 1000003) AS at,
   array(id, NULL) AS list, named_struct('a', id % 5) AS deep FROM range({})"""

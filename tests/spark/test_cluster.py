@@ -21,7 +21,7 @@ from headrace.wiring import Service
 from spark.spark import PROFILES, interpreter
 from spark.test_session import run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 ROWS = 40_000
 

@@ -14,6 +14,7 @@ EXAMPLES = sorted((ROOT / "examples" / "spark").glob("*.py"))
 
 
 @pytest.mark.slow
+@pytest.mark.newest_line
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example(example: Path, profile: str, tmp_path: Path) -> None:

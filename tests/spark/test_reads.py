@@ -13,7 +13,7 @@ from contract.helpers import ODD_NAMES
 from spark.helpers import path_of, same, same_changes, same_snapshots
 from spark.spark import table
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.newest_line]
 
 D = decimal.Decimal
 UTC = dt.UTC

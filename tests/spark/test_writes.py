@@ -17,7 +17,13 @@ NOON = dt.datetime(2024, 3, 10, 12, 30, 15, 123456, tzinfo=dt.UTC)
 SCHEMA = pa.schema(
     {"id": pa.int64(), "part": pa.string(), "at": pa.timestamp("us", "UTC"), "value": pa.float64()}
 )
-PARTS = pytest.mark.parametrize("parts", [(), ("part",)], ids=["whole", "partitioned"])
+PARTS = pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((), id="whole"),
+        pytest.param(("part",), id="partitioned", marks=pytest.mark.newest_line),
+    ],
+)
 
 
 def frame(ids, value) -> pa.Table:
@@ -84,6 +90,7 @@ def test_both_write(spark, store, root, parts):
     writes_of_both(spark, group, path_of(root, group), follow=True)
 
 
+@pytest.mark.newest_line
 def test_both_write_with_deletion_vectors(spark, store, root):
     group = made(store, partition_by=["part"])
     path = path_of(root, group)
@@ -96,6 +103,7 @@ def test_both_write_with_deletion_vectors(spark, store, root):
         group.vacuum(retention_hours=0, dry_run=False)
 
 
+@pytest.mark.newest_line
 def test_both_write_with_column_mapping(spark, store, root):
     group = made(store, partition_by=["part"])
     path = path_of(root, group)
@@ -152,6 +160,7 @@ def test_spark_restores_and_removes(spark, store, root):
     same(spark, group, path)
 
 
+@pytest.mark.newest_line
 def test_many_commits_of_spark(spark, store, root):
     """After ten, Spark makes a checkpoint."""
     group = made(store)
@@ -192,6 +201,7 @@ READ_ALONE = {
 }
 
 
+@pytest.mark.newest_line
 @pytest.mark.parametrize("feature", READ_ALONE)
 def test_what_is_read_and_not_written(spark, store, root, feature):
     group = made(store)
