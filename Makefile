@@ -252,7 +252,7 @@ test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-s
 test-engines: $(VENV)/.synced-spark $(VENV)/.synced-native $(SPARK_READY) ## what is promised of joins, run by Spark, and PySpark with the row codec (ten minutes)
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" $(ENGINE_TESTS)
 	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/on_spark
-	for line in $(SPARK_PROFILES); do HEADRACE_ENGINE=spark $(SPARK)/$$line/bin/python -m pytest -n 2 tests/spark_rows || exit 1; done
+	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/spark_rows
 
 soak: setup $(VENV)/.synced-spark $(SPARK_READY) ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks, every test of Spark on each line
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py
@@ -261,8 +261,9 @@ soak: setup $(VENV)/.synced-spark $(SPARK_READY) ## a service under load for fiv
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line \
 			-Dtest=LifetimeTest -Dheadrace.killed=1000 test || exit 1; \
 	done
-	HEADRACE_LINES=each $(PYTEST) -m newest_line --dist loadscope --no-loadscope-reorder tests/spark
+	HEADRACE_SOAK=1 $(PYTEST) -m "newest_line or soak" --dist loadscope --no-loadscope-reorder
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 tests/on_spark
+	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 tests/spark_rows
 
 lint: setup ## style, types, the direction of imports, the lock file
 	$(BIN)/ruff check

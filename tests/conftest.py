@@ -25,6 +25,7 @@ from xdist.scheduler import LoadScopeScheduling
 import headrace as hr
 from headrace.config import quiet_libraries
 from servers.lake import running_lake
+from spark.spark import PROFILES
 
 # Started in the background of a shell, it would not hear Ctrl-C, nor would any process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -38,6 +39,9 @@ LAKE = os.environ.get("HEADRACE_LAKE")
 
 # "spark" has the joins of embedded stores run there, in the Python of a profile of Spark.
 ENGINE = os.environ.get("HEADRACE_ENGINE")
+
+# Where it is set, nothing is left to `make soak`.
+SOAK = "HEADRACE_SOAK" in os.environ
 
 COMMON = {
     "deadline": None,
@@ -157,10 +161,25 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if LAKE:
-        left_out = [item for item in items if item.get_closest_marker("local_files")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    left_out = [
+        item for item in items if (LAKE and item.get_closest_marker("local_files")) or _for_soak(item)
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _for_soak(item: pytest.Item) -> bool:
+    """Whether it is left to `make soak`, as it would take all others beyond the hour that they may take."""
+    if SOAK:
+        return False
+    if item.get_closest_marker("soak"):
+        return True
+    given = (
+        item.callspec.params.values()
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else ()
+    )
+    return item.get_closest_marker("newest_line") is not None and PROFILES[0] in given
 
 
 @pytest.fixture(params=[LAKE] if LAKE else ["embedded"] if ENGINE else ["embedded", "remote"])

@@ -19,6 +19,9 @@ SHARES = [
     ["tpch-scan", "tpch-join", "wide"],
     ["memory", "lookup", "lookup-upserts", "lookup-busy", "pit"],
     ["dataset", "upsert", "statistics", "commits"],
+    ["codec-nested", "codec-row"],
+]
+FOR_SOAK = [
     ["storage-10k", "storage-large"],
     ["tunnel-10k"],
     ["hudi-scan", "hudi-listing", "hudi-partition"],
@@ -26,11 +29,10 @@ SHARES = [
     ["flight-sql-scan", "checks"],
     ["cache-pit"],
     ["spark-pit"],
-    ["codec-nested", "codec-row"],
     ["pyspark-udf"],
+    ["pit-feast"],
 ]
 IN_SUITE = {step.workload for step in suite.load("smoke").steps}
-INSTALLS_FEAST = ["pit-feast"]
 # Tiny, they are the ones that they stand for.
 ALIKE = {
     "legacy-100k": "legacy-10k",
@@ -81,7 +83,9 @@ ALIKE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [*SHARES, INSTALLS_FEAST], ids=" ".join)
+@pytest.mark.parametrize(
+    "names", [*SHARES, *(pytest.param(names, marks=pytest.mark.soak) for names in FOR_SOAK)], ids=" ".join
+)
 def test_systems_run_and_agree(names: list[str], tmp_path: Path) -> None:
     done = bench(*names, "--size", "smoke", "--runs", 1, "--out", tmp_path, "--force")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -93,7 +97,7 @@ def test_systems_run_and_agree(names: list[str], tmp_path: Path) -> None:
 
 
 def test_every_workload_is_tried() -> None:
-    tried = {name for names in [*SHARES, INSTALLS_FEAST] for name in names} | IN_SUITE
+    tried = {name for names in SHARES + FOR_SOAK for name in names} | IN_SUITE
     assert tried | ALIKE.keys() == WORKLOADS.keys()
     for name, other in ALIKE.items():
         assert other in tried
@@ -126,6 +130,7 @@ def test_a_size_may_be_a_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_share_of_pickle_is_told() -> None:
     command = [
         sys.executable,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,28 +11,6 @@ import headrace as hr
 from headrace.config import store_config
 from headrace.wiring import Service
 from spark.spark import PROFILES, Spark
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is the same code on each line of Spark, and takes it minutes, runs on each where it is asked for."""
-    if os.environ.get("HEADRACE_LINES") == "each":
-        return
-    older = PROFILES[:-1]
-    left_out = [
-        item
-        for item in items
-        if item.get_closest_marker("newest_line") and not set(older).isdisjoint(_parameters(item))
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
-
-
-def _parameters(item: pytest.Item) -> set[str]:
-    return (
-        {value for value in item.callspec.params.values() if isinstance(value, str)}
-        if hasattr(item, "callspec")
-        else set()
-    )
 
 
 @pytest.fixture(scope="session", params=PROFILES)

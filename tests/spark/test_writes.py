@@ -21,7 +21,7 @@ PARTS = pytest.mark.parametrize(
     "parts",
     [
         pytest.param((), id="whole"),
-        pytest.param(("part",), id="partitioned", marks=pytest.mark.newest_line),
+        pytest.param(("part",), id="partitioned", marks=pytest.mark.soak),
     ],
 )
 
