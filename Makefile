@@ -19,6 +19,8 @@ PLUGIN := spark-plugin
 MVN := MAVEN_OPTS="$$MAVEN_OPTS -Djansi.noreset=true" mvn --quiet --batch-mode --no-transfer-progress --strict-checksums
 SPARK := .spark
 SPARK_PROFILES := 3.5 4.1
+# What is the same code on each line of Spark, only `make soak` tests on each.
+LINES := $(if $(HEADRACE_SOAK),$(SPARK_PROFILES),$(lastword $(SPARK_PROFILES)))
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
 HADOOP := .hadoop
 HOPS := .hops
@@ -240,7 +242,7 @@ test: setup ## the tests that need nothing but Python (minutes)
 test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 	cargo test --quiet --locked --manifest-path native/Cargo.toml --no-default-features
 	cargo test --quiet --release --locked --manifest-path $(PLUGIN)/native/Cargo.toml
-	for line in $(SPARK_PROFILES); do \
+	for line in $(LINES); do \
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
@@ -251,19 +253,18 @@ test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-s
 # A query of Spark's takes a second, however small.
 test-engines: $(VENV)/.synced-spark $(VENV)/.synced-native $(SPARK_READY) ## what is promised of joins, run by Spark, and PySpark with the row codec (ten minutes)
 	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 -k "not remote" $(ENGINE_TESTS)
-	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/on_spark
-	HEADRACE_ENGINE=spark $(SPARK)/4.1/bin/python -m pytest -n 2 tests/spark_rows
+	for line in $(LINES); do for tests in on_spark spark_rows; do \
+		HEADRACE_ENGINE=spark $(SPARK)/$$line/bin/python -m pytest -n 2 tests/$$tests || exit 1; \
+	done; done
 
-soak: setup $(VENV)/.synced-spark $(SPARK_READY) ## a service under load for five minutes, property tests with thousands of examples each, 1,000 killed tasks, every test of Spark on each line
+soak: ## make test-all and all that it leaves out, a service under load, properties with thousands of examples (hours)
+	HEADRACE_SOAK=1 $(MAKE) test-all
 	HEADRACE_SOAK_SECONDS=300 $(BIN)/python -m pytest -n 0 -s tests/integration/test_soak.py
 	HEADRACE_HYPOTHESIS=soak $(PYTEST) -m hypothesis tests/contract
 	for line in $(SPARK_PROFILES); do \
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line \
 			-Dtest=LifetimeTest -Dheadrace.killed=1000 test || exit 1; \
 	done
-	HEADRACE_SOAK=1 $(PYTEST) -m "newest_line or soak" --dist loadscope --no-loadscope-reorder
-	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 tests/on_spark
-	HEADRACE_ENGINE=spark $(SPARK)/3.5/bin/python -m pytest -n 2 tests/spark_rows
 
 lint: setup ## style, types, the direction of imports, the lock file
 	$(BIN)/ruff check

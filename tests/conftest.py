@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -161,25 +162,35 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [
-        item for item in items if (LAKE and item.get_closest_marker("local_files")) or _for_soak(item)
-    ]
-    config.hook.pytest_deselected(items=left_out)
+    left_out = {item for item in items if LAKE and item.get_closest_marker("local_files")}
+    if not SOAK:
+        left_out |= _for_soak(items)
+    config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
-def _for_soak(item: pytest.Item) -> bool:
-    """Whether it is left to `make soak`, as it would take all others beyond the hour that they may take."""
-    if SOAK:
-        return False
-    if item.get_closest_marker("soak"):
-        return True
-    given = (
-        item.callspec.params.values()
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-        else ()
-    )
-    return item.get_closest_marker("newest_line") is not None and PROFILES[0] in given
+def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
+    """What is left to `make soak`, as it would take all others beyond the hour that they may take.
+
+    Of tests with many cases each case but the first runs either embedded or remote, in turn.
+    """
+    left: set[pytest.Item] = set()
+    cases: dict[object, dict[str, int]] = defaultdict(dict)
+    for item in items:
+        if item.get_closest_marker("soak"):
+            left.add(item)
+        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+            continue
+        given = item.callspec.params
+        if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
+            left.add(item)
+        where = given.get("target")
+        if where in ("embedded", "remote") and not ENGINE:
+            case, known = item.name.replace(where, "", 1), cases[item.path, item.cls, item.originalname]
+            number = known.setdefault(case, len(known))
+            if number and where != ("embedded", "remote")[number % 2]:
+                left.add(item)
+    return left
 
 
 @pytest.fixture(params=[LAKE] if LAKE else ["embedded"] if ENGINE else ["embedded", "remote"])
