@@ -169,10 +169,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+_TURNS = {"embedded": 0, "remote": 1, "hopsfs": 0, "s3": 1}
+
+
 def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
-    Of tests with many cases each case but the first runs either embedded or remote, in turn.
+    Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
     """
     left: set[pytest.Item] = set()
     cases: dict[object, dict[str, int]] = defaultdict(dict)
@@ -185,10 +188,10 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
         if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
             left.add(item)
         where = given.get("target")
-        if where in ("embedded", "remote") and not ENGINE:
+        if where in _TURNS and not ENGINE:
             case, known = item.name.replace(where, "", 1), cases[item.path, item.cls, item.originalname]
             number = known.setdefault(case, len(known))
-            if number and where != ("embedded", "remote")[number % 2]:
+            if number and _TURNS[where] != number % 2:
                 left.add(item)
     return left
 
