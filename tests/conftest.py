@@ -26,6 +26,7 @@ from xdist.scheduler import LoadScopeScheduling
 import headrace as hr
 from headrace.config import quiet_libraries
 from servers.lake import running_lake
+from soak import SOAK
 from spark.spark import PROFILES
 
 # Started in the background of a shell, it would not hear Ctrl-C, nor would any process that a test starts.
@@ -41,16 +42,13 @@ LAKE = os.environ.get("HEADRACE_LAKE")
 # "spark" has the joins of embedded stores run there, in the Python of a profile of Spark.
 ENGINE = os.environ.get("HEADRACE_ENGINE")
 
-# Where it is set, nothing is left to `make soak`.
-SOAK = "HEADRACE_SOAK" in os.environ
-
 COMMON = {
     "deadline": None,
     "print_blob": True,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 }
 # Derandomised, because a newcomer's first run must not fail by chance: `soak` looks for what is new.
-hypothesis.settings.register_profile("ci", max_examples=200, derandomize=True, **COMMON)
+hypothesis.settings.register_profile("ci", max_examples=100, derandomize=True, **COMMON)
 hypothesis.settings.register_profile("spark", max_examples=15, derandomize=True, **COMMON)
 hypothesis.settings.register_profile("soak", max_examples=2000, **COMMON)
 hypothesis.settings.load_profile(os.environ.get("HEADRACE_HYPOTHESIS", "spark" if ENGINE else "ci"))
@@ -170,15 +168,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _TURNS = {"embedded": 0, "remote": 1, "hopsfs": 0, "s3": 1}
+_MANY = 4
 
 
 def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
     Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
+    By Spark, every other one runs.
     """
     left: set[pytest.Item] = set()
-    cases: dict[object, dict[str, int]] = defaultdict(dict)
+    cases: dict[object, dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         if item.get_closest_marker("soak"):
             left.add(item)
@@ -188,11 +188,15 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
         if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
             left.add(item)
         where = given.get("target")
-        if where in _TURNS and not ENGINE:
-            case, known = item.name.replace(where, "", 1), cases[item.path, item.cls, item.originalname]
-            number = known.setdefault(case, len(known))
-            if number and _TURNS[where] != number % 2:
-                left.add(item)
+        if ENGINE or where in _TURNS:
+            case = item.name if where is None else item.name.replace(where, "", 1)
+            cases[item.path, item.cls, item.originalname][case].append(item)
+    for known in cases.values():
+        for number, alike in enumerate(known.values()):
+            if ENGINE and len(known) > _MANY and number % 2:
+                left.update(alike)
+            elif number and not ENGINE:
+                left.update(item for item in alike if _TURNS[item.callspec.params["target"]] != number % 2)
     return left
 
 
@@ -232,7 +236,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
     from spark.session import start  # which only the Python of a profile of Spark can
 
     session = start(
-        tmp_path_factory.mktemp("spark"), {"spark.master": "local[1]", "spark.sql.shuffle.partitions": "1"}
+        tmp_path_factory.mktemp("spark"),
+        {
+            "spark.master": "local[1]",
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.maxPlanStringLength": "100",  # nobody looks at them
+        },
     )
     yield {"spark": session, "spark_above": -1}
     session.stop()

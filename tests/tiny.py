@@ -87,7 +87,8 @@ def command(*arguments: object) -> list[str]:
 
 def environment() -> dict[str, str]:
     """A terminal that breaks no names in two, and JVMs that start soon."""
-    return os.environ | {"COLUMNS": "200", "HEADRACE_BENCH_JAVA": java_options("{prefix}")}
+    java = f"{java_options('{prefix}')} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    return os.environ | {"COLUMNS": "200", "HEADRACE_BENCH_JAVA": java}
 
 
 def bench(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -16,12 +16,13 @@ from tiny import ROOT, SECONDS, bench, check, read_report
 
 # Those that no experiment of a paper has: what these have is run by the smoke suite.
 SHARES = [
-    ["tpch-scan", "tpch-join", "wide"],
-    ["memory", "lookup", "lookup-upserts", "lookup-busy", "pit"],
-    ["dataset", "upsert", "statistics", "commits"],
-    ["codec-nested", "codec-row"],
+    ["tpch-scan", "lookup", "pit", "dataset"],
 ]
 FOR_SOAK = [
+    ["tpch-join", "wide"],
+    ["memory", "lookup-upserts", "lookup-busy"],
+    ["upsert", "statistics", "commits"],
+    ["codec-nested", "codec-row"],
     ["storage-10k", "storage-6m", "storage-large"],
     ["tunnel-10k", "tunnel-6m"],
     ["hudi-scan", "hudi-listing", "hudi-partition"],
@@ -118,6 +119,7 @@ def test_unknown_names_are_a_usage_error(arguments: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_size_may_be_a_number(tmp_path: Path) -> None:
     done = bench("tpch-scan", "--size", "0.02", "--runs", 1, "--out", tmp_path, "--force")
     assert done.returncode == 0, done.stdout + done.stderr

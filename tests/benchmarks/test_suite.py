@@ -19,7 +19,7 @@ from tiny import ROOT, SECONDS, bench, check, command, environment
 pytestmark = pytest.mark.slow
 
 STEPS = suite.load("smoke").steps
-STOPS = (5, 12)
+STOPS = (1, 4, 10, 18)
 """Steps after which it is stopped."""
 
 

@@ -7,7 +7,6 @@ import pytest
 
 import headrace as hr
 from headrace.demo.data import Frames, Source, load, prepare
-from headrace.demo.run import create_view, read, write_groups
 from headrace.demo.steps import Steps
 
 
@@ -23,6 +22,8 @@ def frames(source: Source) -> Frames:
 
 @pytest.fixture(scope="session")
 def training(frames: Frames, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    from headrace.demo.run import create_view, read, write_groups  # and scikit-learn, for seconds
+
     with hr.connect(tmp_path_factory.mktemp("demo") / "lake", project="demo") as fs, Steps(None) as steps:
         write_groups(fs, frames, steps)
         return read(create_view(fs), lambda rows: None)

@@ -17,6 +17,7 @@ import pytest
 import headrace as hr
 from integration import acts, dataset_acts
 from integration.child import Child
+from soak import tries
 
 pytestmark = pytest.mark.slow
 
@@ -62,11 +63,11 @@ def at_once(target: Any, makers: int, seconds: float) -> Counter[str]:
 
 
 def test_they_stay_what_they_were(target: Any) -> None:
-    assert at_once(target, 1, 12)["made"] > 0
+    assert at_once(target, 1, tries(12, 6))["made"] > 0
 
 
 def test_two_makers(target: Any) -> None:
-    assert at_once(target, 2, 20)["made"] > 1
+    assert at_once(target, 2, tries(20, 10))["made"] > 1
 
 
 def follow(target: Any, changers: int, seconds: float) -> int:
@@ -115,4 +116,4 @@ def test_a_copy_follows_the_changes(target: Any) -> None:
 
 
 def test_a_copy_follows_several_writers(target: Any) -> None:
-    assert follow(target, 2, 30) > 6
+    assert follow(target, 2, tries(30)) > 6

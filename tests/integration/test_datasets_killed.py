@@ -16,6 +16,7 @@ import headrace as hr
 from integration import acts, dataset_acts
 from integration.child import Child, files_made
 from integration.dataset_acts import ROWS, SPLITS, held, numbers
+from soak import tries
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +143,7 @@ def test_at_the_first_file_and_some_way_on(lake: Callable[[], Path], name: str) 
 @pytest.mark.parametrize("name", [*DATASETS, *DELETIONS, *UPKEEP, "zorder"])
 def test_anywhere(lake: Callable[[], Path], name: str) -> None:
     chance = random.Random(name)
-    for _ in range(12):
+    for _ in range(tries(12)):
         kill_at(lake(), name, chance.randrange(9), chance.uniform(0, 0.06))
 
 

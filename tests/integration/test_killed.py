@@ -15,6 +15,7 @@ import pytest
 import headrace as hr
 from integration import acts
 from integration.child import Child, files_made
+from soak import tries
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +114,7 @@ def test_at_the_first_file_and_some_way_on(lake: Callable[[], Path], write: str)
 @pytest.mark.parametrize("write", WRITES)
 def test_anywhere(lake: Callable[[], Path], write: str) -> None:
     chance = random.Random(write)
-    for _ in range(12):
+    for _ in range(tries(12)):
         kill_at(lake(), write, chance.randrange(5), chance.uniform(0, 0.05))
 
 
@@ -166,7 +167,7 @@ def test_in_a_first_insert(tmp_path: Path) -> None:
 
 def test_anywhere_in_a_first_insert(tmp_path: Path) -> None:
     chance = random.Random("first")
-    for number in range(15):
+    for number in range(tries(15)):
         first_insert(tmp_path / f"lake{number}", chance.randrange(6), chance.uniform(0, 0.03))
 
 
@@ -191,7 +192,7 @@ def test_in_the_creation_of_a_group(tmp_path: Path) -> None:
 
 def test_anywhere_in_the_creation_of_a_group(tmp_path: Path) -> None:
     chance = random.Random("create")
-    for number in range(15):
+    for number in range(tries(15)):
         create(tmp_path / f"lake{number}", chance.randrange(5), chance.uniform(0, 0.02))
 
 
@@ -218,7 +219,7 @@ def test_in_the_deletion_of_a_group(lake: Callable[[], Path]) -> None:
 
 def test_anywhere_in_the_deletion_of_a_group(lake: Callable[[], Path]) -> None:
     chance = random.Random("delete")
-    for _ in range(20):
+    for _ in range(tries(20)):
         delete_group(lake(), chance.uniform(0, 0.02))
 
 
@@ -271,5 +272,5 @@ def test_a_service(lake: Callable[[], Path], write: str) -> None:
 @pytest.mark.parametrize("write", WRITES)
 def test_a_service_anywhere(lake: Callable[[], Path], write: str) -> None:
     chance = random.Random(write)
-    for _ in range(10):
+    for _ in range(tries(10)):
         kill_service(lake(), write, chance.randrange(5), chance.uniform(0, 0.05))

@@ -43,6 +43,7 @@ def master(profile: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_SCALA_VERSION": scala,
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # of executors, too
     }
 
     def start(role: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -133,6 +134,7 @@ def test_two_workers_read_files_and_feature_groups(profile: str, master: str, tm
     assert found == 1  # whatever the zones of driver and executors
 
 
+@pytest.mark.soak
 def test_two_workers_pass_rows_on_by_the_codec(profile: str, master: str) -> None:
     program = """
         import json, os, sys

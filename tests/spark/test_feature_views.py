@@ -12,6 +12,7 @@ from spark.test_session import run
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.soak
 def test_rows_that_no_driver_holds(tmp_path: Path) -> None:
     """More than 600 MB are joined, sorted and written by executors, all in one JVM of 512 MB."""
     program = """

@@ -40,6 +40,7 @@ def held(group) -> dict[int, int]:
     return dict(zip(found["id"].to_pylist(), found["value"].to_pylist(), strict=True))
 
 
+@pytest.mark.newest_line
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_every_type(spark, store, target, project, zone):
     """Of many partitions, and of many batches; the zone of the session changes no instant."""

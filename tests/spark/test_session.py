@@ -32,6 +32,7 @@ def run(profile: str, program: str, *arguments: object) -> Any:
     return json.loads(ran.stdout.splitlines()[-1])
 
 
+@pytest.mark.newest_line
 @pytest.mark.parametrize("profile", PROFILES)
 def test_it_reads_by_arrow(profile: str, tmp_path: Path) -> None:
     path = tmp_path / "numbers.parquet"
@@ -56,6 +57,7 @@ def test_it_reads_by_arrow(profile: str, tmp_path: Path) -> None:
     assert run(profile, program, path) == [sum(range(1, ROWS, 2)), 7, "t6", "127.0.0.1"]
 
 
+@pytest.mark.newest_line
 @pytest.mark.parametrize("profile", PROFILES)
 def test_it_fetches_delta_lake_where_it_is_asked_to(profile: str, tmp_path: Path) -> None:
     program = """
@@ -74,6 +76,7 @@ def test_it_fetches_delta_lake_where_it_is_asked_to(profile: str, tmp_path: Path
     assert len(list((tmp_path / "jars").glob("*delta-s*.jar"))) == 2
 
 
+@pytest.mark.newest_line
 @pytest.mark.parametrize("profile", PROFILES)
 def test_it_fetches_nothing_else(profile: str, tmp_path: Path) -> None:
     """Files are read where nothing can be fetched, and Delta tables are refused with what to do."""

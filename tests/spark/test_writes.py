@@ -146,6 +146,7 @@ def test_spark_adds_a_column(spark, store, root):
     same(spark, group, path)
 
 
+@pytest.mark.newest_line
 def test_spark_restores_and_removes(spark, store, root):
     group = made(store)
     group.insert(frame(range(10, 30), 1))
