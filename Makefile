@@ -37,7 +37,7 @@ CPYTHONS := 3.11 3.12 3.13
 SHOW_CPYTHONS := PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :)
 SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(ODBC) $(DEBIAN)
 ODBC_PACKAGES := odbc-postgresql libodbc2 libodbcinst2 libltdl7
-SERVERS_READY := $(SERVERS:%=%/.ready)
+SERVERS_READY := $(patsubst %,%/.ready,$(filter-out $(if $(HEADRACE_SOAK),,$(DEBIAN)),$(SERVERS)))
 FACES := $(PLUGIN)/target/faces.jar
 # Serializers of the JVM, which stand beside the row codec.
 RIVALS := bson,fory-core,protobuf-java
@@ -99,14 +99,14 @@ $(FRONT): native/examples/front.rs native/Cargo.toml native/Cargo.lock
 	@cargo build --quiet --release --locked --manifest-path native/Cargo.toml --no-default-features --example front
 	@touch $@
 
-# PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
+# PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml, and keeps it.
 # Headrace, and what it needs, is what stands in .venv. Tests start a hundred sessions: half of what each takes is loading classes.
 $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml tests/spark/quick.py $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Spark needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Spark $* in $(SPARK)/$*"
 	@rm -rf $(SPARK)/$*
 	@$(BIN)/python -m venv --without-pip $(SPARK)/$*
-	@$(UV) pip install --quiet --no-cache --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
+	@$(UV) pip install --quiet --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
 	@$(MVN) --file tests/spark/profiles/$*/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
 	@echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
@@ -246,7 +246,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) $(WHEELS)/.ready ## make test, then the slow tests, with Spark and servers
+test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) $(if $(HEADRACE_SOAK),$(WHEELS)/.ready) ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -n 3 -m slow --dist loadscope --no-loadscope-reorder
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

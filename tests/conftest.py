@@ -26,8 +26,8 @@ from xdist.scheduler import LoadScopeScheduling
 import headrace as hr
 from headrace.config import quiet_libraries
 from servers.lake import running_lake
-from soak import SOAK
 from spark.spark import PROFILES
+from tries import SOAK
 
 # Started in the background of a shell, it would not hear Ctrl-C, nor would any process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -167,18 +167,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-_TURNS = {"embedded": 0, "remote": 1, "hopsfs": 0, "s3": 1}
-_MANY = 4
+_IN_TURN = {
+    "target": [("embedded", "remote"), ("hopsfs", "s3")],
+    "lake": [("s3", "hdfs", "hopsfs", "azure")],
+}
+"""Of fixtures, what else they may be."""
 
 
 def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
     Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
-    By Spark, every other one runs.
+    By Spark, every other test runs.
     """
-    left: set[pytest.Item] = set()
-    cases: dict[object, dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    left: set[pytest.Item] = set(items[1::2]) if ENGINE else set()
+    cases: dict[object, dict[str, list[tuple[pytest.Item, int, int]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for item in items:
         if item.get_closest_marker("soak"):
             left.add(item)
@@ -187,16 +192,16 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
         given = item.callspec.params
         if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
             left.add(item)
-        where = given.get("target")
-        if ENGINE or where in _TURNS:
-            case = item.name if where is None else item.name.replace(where, "", 1)
-            cases[item.path, item.cls, item.originalname][case].append(item)
+        for fixture, turns in _IN_TURN.items():
+            for places in turns:
+                if given.get(fixture) in places:
+                    case = item.name.replace(given[fixture], "", 1)
+                    told = item, places.index(given[fixture]), len(places)
+                    cases[item.path, item.cls, item.originalname][case].append(told)
     for known in cases.values():
         for number, alike in enumerate(known.values()):
-            if ENGINE and len(known) > _MANY and number % 2:
-                left.update(alike)
-            elif number and not ENGINE:
-                left.update(item for item in alike if _TURNS[item.callspec.params["target"]] != number % 2)
+            if number and not ENGINE:
+                left.update(item for item, place, places in alike if place != number % places)
     return left
 
 

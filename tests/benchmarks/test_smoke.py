@@ -16,12 +16,12 @@ from tiny import ROOT, SECONDS, bench, check, read_report
 
 # Those that no experiment of a paper has: what these have is run by the smoke suite.
 SHARES = [
-    ["tpch-scan", "lookup", "pit", "dataset"],
+    ["tpch-scan", "pit"],
 ]
 FOR_SOAK = [
     ["tpch-join", "wide"],
-    ["memory", "lookup-upserts", "lookup-busy"],
-    ["upsert", "statistics", "commits"],
+    ["memory", "lookup", "lookup-upserts", "lookup-busy"],
+    ["dataset", "upsert", "statistics", "commits"],
     ["codec-nested", "codec-row"],
     ["storage-10k", "storage-6m", "storage-large"],
     ["tunnel-10k", "tunnel-6m"],

@@ -163,6 +163,7 @@ MUTATIONS = [
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_reference_notices_each(embedded_store):
     unnoticed = list(MUTATIONS)
 

@@ -17,7 +17,7 @@ import pytest
 import headrace as hr
 from integration import acts, dataset_acts
 from integration.child import Child
-from soak import tries
+from tries import tries
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ import headrace as hr
 from integration import acts, dataset_acts
 from integration.child import Child, files_made
 from integration.dataset_acts import ROWS, SPLITS, held, numbers
-from soak import tries
+from tries import tries
 
 pytestmark = pytest.mark.slow
 

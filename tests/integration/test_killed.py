@@ -15,7 +15,7 @@ import pytest
 import headrace as hr
 from integration import acts
 from integration.child import Child, files_made
-from soak import tries
+from tries import tries
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ DEBIAN = ROOT / ".debian"
 WHEELS = ROOT / "dist" / "wheels"
 UNIT = ROOT / "packaging" / "headrace.service"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 
 @pytest.fixture(scope="module")

@@ -253,7 +253,7 @@ class Sending:
             return reader.read_all().to_pylist()
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.soak])])
 def test_messages_that_something_happened_to(server: Server, callers: list[Caller], count: int) -> None:
     chance = random.Random(count)
     sendings = [Sending(chance, *pair) for pair in (callers, callers[::-1])]

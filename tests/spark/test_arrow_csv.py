@@ -119,7 +119,7 @@ def corrected(spark: Spark) -> Iterator[Spark]:
     spark.run("RESET spark.sql.legacy.timeParserPolicy")
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", pytest.param("\r\n", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("options", DIALECTS, ids=str)
 def test_every_way_of_writing(spark: Spark, tmp_path: Path, options: dict[str, object], end: str) -> None:
     path = tmp_path / "t.csv"
@@ -134,7 +134,7 @@ def test_every_way_of_writing(spark: Spark, tmp_path: Path, options: dict[str, o
         same(spark, path, schema=TEXTS, mode="DROPMALFORMED", **options)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("zone", [pytest.param("UTC", marks=pytest.mark.soak), "America/New_York"])
 def test_every_type(corrected: Spark, tmp_path: Path, zone: str) -> None:
     views = {}
     for place, (kind, values) in enumerate(VALUES.items()):

@@ -84,6 +84,7 @@ def writes_of_both(spark, group, path, follow) -> None:
     same(spark, group, path)
 
 
+@pytest.mark.newest_line
 @PARTS
 def test_both_write(spark, store, root, parts):
     group = made(store, partition_by=parts)
