@@ -168,8 +168,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _IN_TURN = {
-    "target": [("embedded", "remote"), ("hopsfs", "s3")],
-    "lake": [("s3", "hdfs", "hopsfs", "azure")],
+    "target": ("embedded", "remote"),
+    "lake": ("s3", "hdfs", "hopsfs", "azure"),
 }
 """Of fixtures, what else they may be."""
 
@@ -178,9 +178,11 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
     Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
-    By Spark, every other test runs.
+    By Spark every other test runs, and of those that are run in HopsFS and in S3, each runs in one of them.
     """
-    left: set[pytest.Item] = set(items[1::2]) if ENGINE else set()
+    left: set[pytest.Item] = set()
+    if ENGINE or LAKE:
+        left.update(items[LAKE != "s3" :: 2])
     cases: dict[object, dict[str, list[tuple[pytest.Item, int, int]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -192,12 +194,11 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
         given = item.callspec.params
         if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
             left.add(item)
-        for fixture, turns in _IN_TURN.items():
-            for places in turns:
-                if given.get(fixture) in places:
-                    case = item.name.replace(given[fixture], "", 1)
-                    told = item, places.index(given[fixture]), len(places)
-                    cases[item.path, item.cls, item.originalname][case].append(told)
+        for fixture, places in _IN_TURN.items():
+            if given.get(fixture) in places:
+                case = item.name.replace(given[fixture], "", 1)
+                told = item, places.index(given[fixture]), len(places)
+                cases[item.path, item.cls, item.originalname][case].append(told)
     for known in cases.values():
         for number, alike in enumerate(known.values()):
             if number and not ENGINE:
