@@ -99,14 +99,14 @@ $(FRONT): native/examples/front.rs native/Cargo.toml native/Cargo.lock
 	@cargo build --quiet --release --locked --manifest-path native/Cargo.toml --no-default-features --example front
 	@touch $@
 
-# PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml, and keeps it.
+# PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
 # Headrace, and what it needs, is what stands in .venv. Tests start a hundred sessions: half of what each takes is loading classes.
 $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml tests/spark/quick.py $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Spark needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Spark $* in $(SPARK)/$*"
 	@rm -rf $(SPARK)/$*
 	@$(BIN)/python -m venv --without-pip $(SPARK)/$*
-	@$(UV) pip install --quiet --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
+	@$(UV) pip install --quiet --no-cache --python $(SPARK)/$*/bin/python --require-hashes --requirement $<
 	@$(MVN) --file tests/spark/profiles/$*/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
 	@echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
