@@ -35,9 +35,9 @@ WHEELS := dist/wheels
 # versions but those it is told of.
 CPYTHONS := 3.11 3.12 3.13
 SHOW_CPYTHONS := PYENV_VERSION=$$(echo $(CPYTHONS) | tr ' ' :)
-SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(ODBC) $(DEBIAN)
+SERVERS := $(HADOOP) $(HOPS) $(S3) $(KAFKA) $(AZURITE) $(JDBC) $(ODBC)
 ODBC_PACKAGES := odbc-postgresql libodbc2 libodbcinst2 libltdl7
-SERVERS_READY := $(patsubst %,%/.ready,$(filter-out $(if $(HEADRACE_SOAK),,$(DEBIAN)),$(SERVERS)))
+SERVERS_READY := $(patsubst %,%/.ready,$(SERVERS) $(if $(HEADRACE_SOAK),$(DEBIAN) $(WHEELS)))
 FACES := $(PLUGIN)/target/faces.jar
 # Serializers of the JVM, which stand beside the row codec.
 RIVALS := bson,fory-core,protobuf-java
@@ -246,7 +246,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) $(if $(HEADRACE_SOAK),$(WHEELS)/.ready) ## make test, then the slow tests, with Spark and servers
+test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -n 3 -m slow --dist loadscope --no-loadscope-reorder
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 
@@ -303,6 +303,6 @@ testdata: setup $(SPARK_READY) $(SPARK)/hudi/.ready ## make the tables in testda
 	@$(SPARK)/3.5/bin/python testdata/hudi/make.py
 
 clean: ## remove .venv, .spark, the servers, dist/ and the caches
-	rm -rf $(VENV) $(SPARK) $(SERVERS) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) $(SPARK) $(SERVERS) $(DEBIAN) native/target dist .cache .hypothesis .pytest_cache .mypy_cache .ruff_cache \
 		.import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

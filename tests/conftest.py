@@ -167,11 +167,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-_IN_TURN = {
-    "target": ("embedded", "remote"),
-    "lake": ("s3", "hdfs", "hopsfs", "azure"),
-}
-"""Of fixtures, what else they may be."""
+_IN_TURN = {"target": ("embedded", "remote"), "lake": ("s3", "hdfs", "hopsfs", "azure")}
+"""What fixtures are, of which a case may do with one."""
 
 
 def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
@@ -182,10 +179,8 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """
     left: set[pytest.Item] = set()
     if ENGINE or LAKE:
-        left.update(items[LAKE != "s3" :: 2])
-    cases: dict[object, dict[str, list[tuple[pytest.Item, int, int]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+        left.update(items[0 if LAKE == "s3" else 1 :: 2])
+    cases: dict[object, dict[str, int]] = defaultdict(dict)
     for item in items:
         if item.get_closest_marker("soak"):
             left.add(item)
@@ -195,14 +190,12 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
         if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
             left.add(item)
         for fixture, places in _IN_TURN.items():
-            if given.get(fixture) in places:
-                case = item.name.replace(given[fixture], "", 1)
-                told = item, places.index(given[fixture]), len(places)
-                cases[item.path, item.cls, item.originalname][case].append(told)
-    for known in cases.values():
-        for number, alike in enumerate(known.values()):
-            if number and not ENGINE:
-                left.update(item for item, place, places in alike if place != number % places)
+            place = given.get(fixture)
+            if place in places and not ENGINE:
+                case, known = item.name.replace(place, "", 1), cases[item.path, item.cls, item.originalname]
+                number = known.setdefault(case, len(known))
+                if number and places.index(place) != number % len(places):
+                    left.add(item)
     return left
 
 
@@ -242,12 +235,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
     from spark.session import start  # which only the Python of a profile of Spark can
 
     session = start(
-        tmp_path_factory.mktemp("spark"),
-        {
-            "spark.master": "local[1]",
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.maxPlanStringLength": "100",  # nobody looks at them
-        },
+        tmp_path_factory.mktemp("spark"), {"spark.master": "local[1]", "spark.sql.shuffle.partitions": "1"}
     )
     yield {"spark": session, "spark_above": -1}
     session.stop()

@@ -86,10 +86,8 @@ def command(*arguments: object) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """A terminal that breaks no names in two, and JVMs that start soon, and compile nothing for a handful of rows."""
-    plain = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
-    java = f"{java_options('{prefix}')} {plain}"
-    return os.environ | {"COLUMNS": "200", "HEADRACE_BENCH_JAVA": java}
+    """A terminal that breaks no names in two, and JVMs that start soon."""
+    return os.environ | {"COLUMNS": "200", "HEADRACE_BENCH_JAVA": java_options("{prefix}")}
 
 
 def bench(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -9,5 +9,5 @@ SOAK = "HEADRACE_SOAK" in os.environ
 
 
 def tries(number: int, least: int = 1) -> int:
-    """Of `number`, or of as many seconds."""
+    """How many of `number` times, or of as many seconds; `least` at least."""
     return number if SOAK else max(number // 3, least)

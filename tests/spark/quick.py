@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 _COMPILED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _ARCHIVE = "spark.jsa"
 _SECONDS = 300
@@ -23,7 +22,7 @@ def java_options(prefix: str | Path = sys.prefix) -> str:
 
     Others start as ever.
     """
-    return f"{_COMPILED} {_UNVERIFIED} -XX:SharedArchiveFile={prefix}/{_ARCHIVE} {_QUIET}"
+    return f"{_COMPILED} -XX:SharedArchiveFile={prefix}/{_ARCHIVE} {_QUIET}"
 
 
 def _lay_up(archive: Path) -> None:
