@@ -23,7 +23,7 @@ from headrace.storage.remote_files import RemoteFiles
 
 ROWS = 5
 LARGE = 1_000_000
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 
 
 @dataclasses.dataclass
@@ -46,7 +46,7 @@ def append(group: hr.FeatureGroup, told: Told, value: int) -> None:
         group.insert(rows(range(value * ROWS, (value + 1) * ROWS), value), mode="append")
     except (hr.Unavailable, hr.OutcomeUnknown) as error:
         told.failed.append(value)
-        told.errors.append(f"{error.code}: {error}")
+        told.errors.append(f"{error.code}: {error} (of {error.__cause__!r})")
     else:
         told.written.append(value)
 
@@ -126,7 +126,7 @@ class _Loops:
             try:
                 found = held(self._group)
             except hr.Unavailable as error:
-                told.errors.append(f"{error.code}: {error}")
+                told.errors.append(f"{error.code}: {error} (of {error.__cause__!r})")
             else:
                 assert found >= least, "what was read once is there for ever"
                 assert set(found.values()) <= {1}

@@ -14,6 +14,9 @@ import pyarrow as pa
 
 import headrace as hr
 
+# Where what waits is to get through, not to give up: a busy machine may stand still for longer than users wait.
+PATIENT = {"headrace.hdfs.outage_timeout": "600"}
+
 SCHEMA = pa.schema({"id": pa.int64(), "value": pa.int64()})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults import acts
-from faults.place import held_at, place
+from faults.place import PATIENT, held_at, place
 from integration.child import Child
 from servers.hdfs import Hdfs
 
@@ -26,7 +26,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
 
 
 def test_nobody_notices(hdfs: Hdfs, tmp_path: Path) -> None:
-    there = place(tmp_path, f"{hdfs.url}/{tmp_path.name}", hdfs.storage_options)
+    there = place(tmp_path, f"{hdfs.url}/{tmp_path.name}", {**hdfs.storage_options, **PATIENT})
     with there.connect() as store:
         group = there.group(store)
         for seed in range(1, 1 + _LARGE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import time
@@ -14,7 +15,7 @@ import pytest
 
 import headrace as hr
 from faults import acts
-from faults.place import Place, held_at, place
+from faults.place import PATIENT, Place, held_at, place
 from headrace.client.feature_group import listed_schema
 from integration.child import Child
 from servers.hdfs import Hdfs
@@ -40,7 +41,8 @@ def there(hdfs: Hdfs, tmp_path: Path) -> Place:
 
 
 def test_it_is_restarted_twice_under_readers_and_writers(hdfs: Hdfs, there: Place) -> None:
-    children = [Child(acts.loops, there, first, 2, 1) for first in (0, 10)]
+    patient = dataclasses.replace(there, options=PATIENT)
+    children = [Child(acts.loops, patient, first, 2, 1) for first in (0, 10)]
     for child in children:
         assert child.hear() == "ready"
     for _ in range(2):

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["headrace.wiring", "deltalake", "duckdb", "pyarrow.flight", "sqlalchemy"])
 

@@ -85,7 +85,7 @@ class Daemon:
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def wait(self, ready: Callable[[], bool], seconds: float = 60) -> None:
+    def wait(self, ready: Callable[[], bool], seconds: float = 300) -> None:
         """Until it is ready, which it is not while asking raises an OSError."""
         deadline = time.monotonic() + seconds
         while True:
