@@ -48,15 +48,20 @@ class Chosen:
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
+    """Args:
+    asked: the steps as its file asks for them, which may be several times for one.
+    """
+
     name: str
     about: str
     chosen: tuple[Chosen, ...]
+    asked: tuple[Step, ...]
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """In their order, each once: with the most runs that an experiment wants of it."""
+        """In the file's order, each once: with the most runs that an experiment wants of it."""
         found: dict[Step, int] = {}
-        for _, step in (pair for chosen in self.chosen for pair in chosen.steps):
+        for step in self.asked:
             found[step] = max(step.runs, found.get(step, 0))
         return tuple(dataclasses.replace(step, runs=runs) for step, runs in found.items())
 
@@ -70,6 +75,7 @@ def load(name: str) -> Suite:
     content = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
     known = {experiment.key: experiment for experiment in EXPERIMENTS}
     chosen: dict[str, Chosen] = {}
+    steps: list[Step] = []
     for asked in content["experiments"]:
         for wanted in asked["names"]:
             if not fnmatch.filter(known, wanted):
@@ -80,7 +86,8 @@ def load(name: str) -> Suite:
             found = _chosen(name, known[key], asked["sizes"], asked["runs"], cpus)
             before = chosen[key].steps if key in chosen else ()
             chosen[key] = Chosen(known[key], (*before, *found.steps))
-    return Suite(name, content["about"], tuple(chosen.values()))
+            steps += (step for _, step in found.steps)
+    return Suite(name, content["about"], tuple(chosen.values()), tuple(steps))
 
 
 def _chosen(

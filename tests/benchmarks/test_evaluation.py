@@ -104,6 +104,7 @@ def test_an_experiment_is_chosen_once_with_all_its_sizes(name: str) -> None:
         (write,) = (chosen for chosen in found.chosen if chosen.experiment.key == "manfredi-2024/write")
         sizes = [(point.name, step.cpus) for point, step in write.steps]
         assert sizes == [*((size, cpus) for size in ("10K", "100K", "1M") for cpus in (1, 2)), ("6M", 2)]
+        assert found.steps[-1] == write.steps[-1][1], "what takes longest is asked for last"
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.key)
@@ -134,7 +135,7 @@ def test_a_step_that_two_experiments_share_is_run_as_often_as_either_wants() -> 
     first = suite.load("smoke").chosen[0]
     (point, step) = first.steps[0]
     more = dataclasses.replace(first, steps=((point, dataclasses.replace(step, runs=9)),))
-    both = Suite("both", "", (first, more))
+    both = Suite("both", "", (first, more), (step, more.steps[0][1]))
     assert [found.runs for found in both.steps] == [9]
     rows = row.rows(both, {both.steps[0]: report_of(both.steps[0])})
     assert all(found.here is not None and found.here.value.n == 9 for found in rows)
@@ -279,7 +280,7 @@ def test_a_step_of_too_few_rounds_is_run_again(tmp_path: Path) -> None:
     (chosen, *_) = smoke.chosen
     (point, _) = chosen.steps[0]
     more = dataclasses.replace(chosen, steps=((point, dataclasses.replace(step, runs=3)),))
-    assert session.done(Suite("smoke", "", (more,)), tmp_path) == {}
+    assert session.done(Suite("smoke", "", (more,), (more.steps[0][1],)), tmp_path) == {}
 
 
 def test_a_pipeline_takes_the_sum_of_its_parts_round_by_round(full: Suite) -> None:
