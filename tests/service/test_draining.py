@@ -75,6 +75,53 @@ def test_what_runs_finishes_and_nothing_new_begins(start, ready) -> None:
     assert server.log.read_text() == ""
 
 
+def written(store: hr.FeatureStore, name: str, between: Callable[[], object]) -> hr.Commit:
+    """Two rows that are given one by one, with something done between them."""
+    group = store.create_feature_group(name, primary_key=["id"], schema=pa.schema({"id": pa.int64()}))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": [1]})
+        between()
+        yield pa.record_batch({"id": [2]})
+
+    return group.insert(pa.RecordBatchReader.from_batches(group.schema, batches()), mode="append")
+
+
+def held(lake: Path, name: str) -> tuple[list[int], int]:
+    """The ids in a group, and how many commits it has."""
+    with hr.connect(lake) as store:
+        group = store.get_feature_group(name)
+        return sorted(group.read().to_arrow()["id"].to_pylist()), len(group.history())
+
+
+def test_a_write_under_way_finishes(lake, start, ready) -> None:
+    server = start(60)
+
+    def stop() -> None:
+        until(store.queries.list)
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: ready() == 503)
+
+    with server.connect(timeout=60) as store:
+        assert written(store, "finished", stop).rows_inserted == 2
+    assert server.process.wait(10) == 0
+    assert held(lake, "finished") == ([1, 2], 2)
+
+
+def test_a_write_that_does_not_finish_changes_nothing(lake, start) -> None:
+    server = start(1)
+
+    def stop() -> None:
+        until(store.queries.list)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(10) == 0
+
+    with server.connect(timeout=60) as store, pytest.raises(hr.HeadraceError) as caught:
+        written(store, "unfinished", stop)
+    assert isinstance(caught.value, hr.Cancelled | hr.Unavailable), repr(caught.value)
+    assert held(lake, "unfinished") == ([], 1)
+
+
 def test_what_does_not_finish_is_ended_and_told(start) -> None:
     server = start(1)
     failures: list[hr.HeadraceError] = []
