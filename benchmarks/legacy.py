@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 import headrace as hr
@@ -33,7 +35,7 @@ from benchmarks.workload import Case, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _ROOT = Path(__file__).parent.parent
 _JARS = [str(_ROOT / ".spark" / name / "*") for name in ("hudi", "kafka")]
@@ -114,7 +116,7 @@ class Materialise:
 
         def answer(_: object) -> Checksum:
             with session() as found:
-                told = checksum(_table(_frame(found, folder)))
+                told = _checksum(_rows(found, folder))
                 _remove(found, folder)
                 return told
 
@@ -132,9 +134,16 @@ class Materialise:
         rows.write.format("hudi").options(**options).mode("overwrite").save(folder)
 
 
-def _frame(session: SparkSession, folder: str) -> pd.DataFrame:
+def _rows(session: SparkSession, folder: str) -> DataFrame:
     rows = session.read.format("hudi").load(folder)
-    return rows.drop(*(name for name in rows.columns if name.startswith("_hoodie_"))).toPandas()
+    return rows.drop(*(name for name in rows.columns if name.startswith("_hoodie_")))
+
+
+def _checksum(rows: DataFrame) -> Checksum:
+    """By way of files: they may be more than a frame of pandas could hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows.write.parquet(f"file://{folder}/rows")
+        return checksum(ds.dataset(f"{folder}/rows").scanner().to_reader())
 
 
 def _remove(session: SparkSession, folder: str) -> None:
@@ -156,7 +165,9 @@ class SparkRead:
     def opened(self) -> Iterator[Staged]:
         with self.written.spark.session() as session:
             self.written.write(session, self._folder)
-            yield Staged(lambda _: nullcontext(Stage(lambda: _frame(session, self._folder), _table)))
+            yield Staged(
+                lambda _: nullcontext(Stage(lambda: _rows(session, self._folder).toPandas(), _table))
+            )
 
     @property
     def _folder(self) -> str:
@@ -171,7 +182,7 @@ class ColdSparkRead(SparkRead):
     def opened(self) -> Iterator[Staged]:
         def job() -> pd.DataFrame:
             with self.written.spark.session() as session:
-                return _frame(session, self._folder)
+                return _rows(session, self._folder).toPandas()
 
         yield Staged(lambda _: nullcontext(Stage(job, _table)))
 

@@ -65,8 +65,10 @@ class Machine:
 
 
 def current_load() -> Load:
-    """Looks for a second."""
-    return Load(psutil.cpu_percent(_LOOK_SECONDS), psutil.virtual_memory().percent)
+    """Of the processors that are for us. Looks for a second."""
+    each = psutil.cpu_percent(_LOOK_SECONDS, percpu=True)
+    ours = [each[number] for number in processors() if number < len(each)]
+    return Load(sum(ours) / len(ours), psutil.virtual_memory().percent)
 
 
 def quiet_load(force: bool) -> Load:

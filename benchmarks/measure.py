@@ -23,7 +23,7 @@ class WrongResult(Exception):
 @dataclasses.dataclass(frozen=True)
 class Measurement:
     """Args:
-    elsewhere: the share of the machine's processors that others used during the rounds.
+    elsewhere: what others used meanwhile, as a share of the processors that were for the cases.
     background: how often each background case ran meanwhile.
     """
 
@@ -41,6 +41,8 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
         WrongResult, CaseFailed.
     """
     samples: list[Sample] = []
+    # From now on: of cases whose processes are always fresh the first run counts.
+    others = Others(sorted({pid for case in cases for pid in case.servers}))
     measured = [case for case in cases if case.role == "measured"]
     with contextlib.ExitStack() as stack:
         repeated = [stack.enter_context(_repeating(case)) for case in cases if case.role == "background"]
@@ -53,11 +55,9 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
                 samples.append(_fresh(case, 0))
             else:
                 warm[case.name] = stack.enter_context(running(case))
-                warm_at = time.monotonic() + case.warm_up
                 samples.append(warm[case.name].run(0, first=True))
-                _warm_up(warm[case.name], runs, warm_at)
+                _warm_up(warm[case.name], runs, case.warm_up)
         agree(cases, samples)
-        others = Others(sorted({pid for case in cases for pid in case.servers}))
         for number in range(1, runs + 1):
             tell(f"round {number} of {runs}")
             turn = []
@@ -103,9 +103,9 @@ def _told(sample: Sample) -> str:
     return f"{sample.rows:,} rows" if sample.checksum is None else str(sample.checksum)
 
 
-def _warm_up(process: CaseProcess, runs: int, until: float) -> None:
-    """Runs that do not count; their numbers are those after the rounds'."""
-    number = runs
+def _warm_up(process: CaseProcess, runs: int, seconds: float) -> None:
+    """Runs that do not count, at least one that begins after the first; their numbers are those after the rounds'."""
+    number, until = runs, time.monotonic() + seconds
     while time.monotonic() < until:
         number += 1
         process.run(number)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import psutil
 
+from benchmarks.pinning import processors
+
 _ADOPTS = 1
 """The process to which those fall that have lost the one that started them: also those of the benchmark."""
 
@@ -21,8 +23,10 @@ class Others:
         self._before, self._clock = self._seconds(), time.monotonic()
 
     def share(self) -> float:
-        """Of the machine's processors, that they have used; less than it was where some came and went."""
-        passed = (time.monotonic() - self._clock) * (os.cpu_count() or 1)
+        """What they have used, as a share of the processors that are for us, on whichever they were; less than it was
+        where some came and went.
+        """
+        passed = (time.monotonic() - self._clock) * len(processors())
         used = sum(max(0.0, now - self._before.get(who, 0.0)) for who, now in self._seconds().items())
         return used / passed if passed else 0.0
 

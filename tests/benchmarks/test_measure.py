@@ -18,7 +18,7 @@ from benchmarks.measure import WrongResult, agree, measure
 from benchmarks.median import median
 from benchmarks.others import Others
 from benchmarks.outcome import goal_outcomes
-from benchmarks.process import CaseFailed, running
+from benchmarks.process import CaseFailed, CaseProcess, running
 from benchmarks.runner import ByHand, Headrace
 from benchmarks.sample import Sample
 from benchmarks.target import Embedded, Served
@@ -26,6 +26,7 @@ from benchmarks.tpch import Scan
 from benchmarks.workload import Case, Goal
 
 import headrace as hr
+from benchmarks import others
 
 pytestmark = pytest.mark.slow
 
@@ -219,6 +220,39 @@ def test_a_case_is_warmed_up_before_its_runs_count(right: Path) -> None:
     ]
 
 
+def test_a_slow_first_run_is_no_warm_up(right: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+    run = CaseProcess.run
+
+    def noted(self: CaseProcess, number: int, *, first: bool = False) -> Sample:
+        found = run(self, number, first=first)
+        if first:
+            time.sleep(0.2)
+        ran.append(number)
+        return found
+
+    monkeypatch.setattr(CaseProcess, "run", noted)
+    _, embedded = cases(right, right)
+    measure([dataclasses.replace(embedded, warm_up=0.1)], 2, lambda text: None)
+    assert (ran[0], ran[-2:]) == (0, [1, 2])
+    assert ran[1:-2] == [*range(3, len(ran))], "at least one between"
+    assert len(ran) > 3
+
+
+def test_what_others_use_is_a_share_of_the_processors_that_are_for_us(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares = []
+    for own in ((0,), (0, 1)):
+        monkeypatch.setattr(others, "processors", lambda own=own: own)
+        found = Others()
+        monkeypatch.setattr(found, "_before", {})
+        monkeypatch.setattr(found, "_seconds", lambda: {"somebody": 5.0})
+        monkeypatch.setattr(found, "_clock", time.monotonic() - 10)
+        shares.append(found.share())
+    assert shares == pytest.approx([0.5, 0.25], rel=0.01)
+
+
 _BUSY = (
     "import time; until = time.process_time() + 0.5\nwhile time.process_time() < until: pass\ntime.sleep(60)"
 )
@@ -241,9 +275,9 @@ def test_what_a_benchmark_starts_is_none_of_the_others(monkeypatch: pytest.Monke
         shares = []
         for process in processes:
             monkeypatch.setattr(psutil, "process_iter", lambda process=process: [process])
-            others = Others()
-            monkeypatch.setattr(others, "_before", {})  # as if it had been started since
-            shares.append(others.share())
+            found = Others()
+            monkeypatch.setattr(found, "_before", {})  # as if it had been started since
+            shares.append(found.share())
         assert shares[0] == 0
         assert shares[1] > 0
     finally:
