@@ -49,7 +49,7 @@ SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
 }
-_THEIRS, _OURS, _DEFAULT = "Spark", "Arrow", "default"
+THEIRS, OURS, _DEFAULT = "Spark", "Arrow", "default"
 
 
 @contextmanager
@@ -109,37 +109,6 @@ class Inferred(SparkRead):
 
 
 @dataclasses.dataclass(frozen=True)
-class BySQL(SparkRead):
-    """The same, of a path in a query."""
-
-    @contextmanager
-    def opened(self) -> Iterator[Run]:
-        query = f"SELECT {', '.join(self.sums)} FROM {self.source}.`{self.path}`"
-        with opened() as session:
-            yield lambda _: summed(session.sql(query), ("*",))
-
-
-@dataclasses.dataclass(frozen=True)
-class ByScala:
-    """One sum over all values, as objects of a class, in Scala.
-
-    Args:
-        function: of `headrace.spark.Faces`.
-        told: arguments before the path.
-    """
-
-    path: Path
-    function: str
-    told: tuple[str, ...] = ()
-
-    @contextmanager
-    def opened(self) -> Iterator[Run]:
-        with opened({"spark.jars": str(FACES)}) as session:
-            function = getattr(session._jvm.headrace.spark.Faces, self.function)
-            yield lambda _: pa.table({"c0": [function(session._jsparkSession, *self.told, str(self.path))]})
-
-
-@dataclasses.dataclass(frozen=True)
 class Bridge:
     """The naive way: files read in Python, turned into pandas, and given to Spark row by row."""
 
@@ -165,9 +134,8 @@ def _plain(value: Any) -> Any:
 
 _NUMBERS = tuple(f"sum({name})" for name in spark_data.NUMBERS)
 _CODECS = {"none": 1.25, "dictionary-snappy": 1.25, "snappy": 1.0, "gzip": 1.1, "zstd": 1.1}
-_WIDTHS = (1, 10, 50, 100)
-_FACES = ("SQL", "Dataset", "RDD")
-_BATCHES = (1_024, 8_192, 131_072, 1_048_576)
+WIDTHS = (1, 10, 50, 100)
+BATCHES = (1_024, 8_192, 131_072, 1_048_576)
 _TYPES = {
     "strings": ("sum(length(a))", "max(a)", "sum(crc32(b))"),
     "decimals": ("sum(small)", "sum(middle)", "sum(large)"),
@@ -176,20 +144,20 @@ _TYPES = {
 }
 WARM_UP = 10.0
 """Seconds for which a JVM compiles."""
-_CSV = {"header": "true"}
-_CSV_NUMBERS = ", ".join(f"{name} BIGINT" for name in spark_data.NUMBERS)
+CSV = {"header": "true"}
+CSV_NUMBERS = ", ".join(f"{name} BIGINT" for name in spark_data.NUMBERS)
 
 Make = Callable[[int, Path], Sequence[Case]]
 """Cases over so many rows, which lie in a folder."""
 
 
-def _workload(
+def workload(
     name: str,
     about: str,
     rows: int,
     make: Make,
     goals: tuple[Goal, ...],
-    systems: tuple[str, ...] = (_THEIRS, _OURS),
+    systems: tuple[str, ...] = (THEIRS, OURS),
     runs: int = 7,
 ) -> Workload:
     @contextmanager
@@ -219,11 +187,11 @@ def _parquet(
     def cases(size: int, folder: Path) -> list[Case]:
         path = file(size, folder)
         return [
-            _case(_THEIRS, SparkRead(path, "parquet", sums)),
-            _case(_OURS, SparkRead(path, "arrow", sums)),
+            _case(THEIRS, SparkRead(path, "parquet", sums)),
+            _case(OURS, SparkRead(path, "arrow", sums)),
         ]
 
-    return _workload(name, about, rows, cases, _faster(faster))
+    return workload(name, about, rows, cases, _faster(faster))
 
 
 def _case(name: str, runner: SparkRead | Bridge) -> Case:
@@ -231,26 +199,26 @@ def _case(name: str, runner: SparkRead | Bridge) -> Case:
 
 
 def _faster(times: float) -> tuple[Goal, ...]:
-    return (Goal(_OURS, round(1 / times, 3), way="ratio", against=_THEIRS),)
+    return (Goal(OURS, round(1 / times, 3), way="ratio", against=THEIRS),)
 
 
 def _batches(rows: int, folder: Path) -> list[Case]:
     path = spark_data.numbers(rows, folder)
     cases = [_case(_DEFAULT, SparkRead(path, "arrow", _NUMBERS))]
-    for size in _BATCHES:
+    for size in BATCHES:
         asked = {"batchRows": str(size)}
         cases.append(_case(f"{size:,} rows", SparkRead(path, "arrow", _NUMBERS, options=asked)))
-    cases.append(_case(_THEIRS, SparkRead(path, "parquet", _NUMBERS)))
-    for size in _BATCHES:
+    cases.append(_case(THEIRS, SparkRead(path, "parquet", _NUMBERS)))
+    for size in BATCHES:
         asked = {"spark.sql.parquet.columnarReaderBatchSize": str(size)}
-        cases.append(_case(f"{_THEIRS}, {size:,} rows", SparkRead(path, "parquet", _NUMBERS, settings=asked)))
+        cases.append(_case(f"{THEIRS}, {size:,} rows", SparkRead(path, "parquet", _NUMBERS, settings=asked)))
     return cases
 
 
 def _csv(path: Path, schema: str, sums: tuple[str, ...]) -> list[Case]:
     return [
-        _case(_THEIRS, SparkRead(path, "csv", sums, schema, _CSV)),
-        _case(_OURS, SparkRead(path, "arrow", sums, schema, _CSV)),
+        _case(THEIRS, SparkRead(path, "csv", sums, schema, CSV)),
+        _case(OURS, SparkRead(path, "arrow", sums, schema, CSV)),
     ]
 
 
@@ -260,34 +228,20 @@ def _csv_lines(rows: int, folder: Path) -> list[Case]:
 
 
 def _csv_numbers(rows: int, folder: Path) -> list[Case]:
-    return _csv(spark_data.numbers_csv(rows, folder), _CSV_NUMBERS, _NUMBERS)
+    return _csv(spark_data.numbers_csv(rows, folder), CSV_NUMBERS, _NUMBERS)
 
 
 def _csv_schema(rows: int, folder: Path) -> list[Case]:
-    path, options = spark_data.csv(rows, folder), _CSV | {"inferSchema": "true"}
+    path, options = spark_data.csv(rows, folder), CSV | {"inferSchema": "true"}
     return [
-        _case(_THEIRS, Inferred(path, "csv", (), options=options)),
-        _case(_OURS, Inferred(path, "arrow", (), options=options)),
-    ]
-
-
-def _faces(file: Callable[[int, Path], Path], rows: int, folder: Path) -> list[Case]:
-    path, sums = file(rows, folder), (f"sum({' + '.join(spark_data.NUMBERS)})",)
-    runners: dict[str, tuple[BySQL | ByScala, BySQL | ByScala]] = {
-        "SQL": (BySQL(path, "parquet", sums), BySQL(path, "arrow", sums)),
-        "Dataset": (ByScala(path, "dataset", ("parquet",)), ByScala(path, "dataset", ("arrow",))),
-        "RDD": (ByScala(path, "sparksRDD"), ByScala(path, "arrowRDD")),
-    }
-    return [
-        Case(f"{reader}, {face}", runner, python=PYTHON, against=f"{_THEIRS}, {face}")
-        for face, both in runners.items()
-        for reader, runner in zip((_THEIRS, _OURS), both, strict=True)
+        _case(THEIRS, Inferred(path, "csv", (), options=options)),
+        _case(OURS, Inferred(path, "arrow", (), options=options)),
     ]
 
 
 def _bridge(rows: int, folder: Path) -> list[Case]:
     path = spark_data.numbers(rows, folder)
-    return [_case("pandas", Bridge(path, _NUMBERS)), _case(_OURS, SparkRead(path, "arrow", _NUMBERS))]
+    return [_case("pandas", Bridge(path, _NUMBERS)), _case(OURS, SparkRead(path, "arrow", _NUMBERS))]
 
 
 WORKLOADS = (
@@ -323,11 +277,11 @@ WORKLOADS = (
             f"{width}-of-100",
             f"{width} of 100 columns of integers in Parquet, summed in Spark",
             1_000_000,
-            functools.partial(spark_data.wide, max(_WIDTHS)),
+            functools.partial(spark_data.wide, max(WIDTHS)),
             tuple(f"sum(c{i})" for i in range(width)),
             1.0,
         )
-        for width in _WIDTHS
+        for width in WIDTHS
     ),
     *(
         _parquet(
@@ -340,34 +294,18 @@ WORKLOADS = (
         )
         for kind, sums in _TYPES.items()
     ),
-    *(
-        _workload(
-            name,
-            f"four columns of integers in Parquet, {about}, by SQL, as a Dataset and as an RDD",
-            rows,
-            functools.partial(_faces, file),
-            tuple(
-                Goal(f"{_OURS}, {face}", 1.0, way="ratio", against=f"{_THEIRS}, {face}") for face in _FACES
-            ),
-            tuple(f"{reader}, {face}" for face in _FACES for reader in (_THEIRS, _OURS)),
-        )
-        for name, about, rows, file in (
-            ("faces", "uncompressed", 10_000_000, spark_data.numbers),
-            ("faces-gzip", "gzip", 8_000_000, functools.partial(spark_data.compressed, "gzip")),
-        )
-    ),
-    _workload(
+    workload(
         "batches",
         "four columns of integers in Parquet, in batches of 1 K to 1 M rows",
         20_000_000,
         _batches,
-        tuple(Goal(_DEFAULT, 1.05, way="ratio", against=f"{size:,} rows") for size in _BATCHES),
+        tuple(Goal(_DEFAULT, 1.05, way="ratio", against=f"{size:,} rows") for size in BATCHES),
         (
-            *(_DEFAULT, *(f"{size:,} rows" for size in _BATCHES)),
-            *(_THEIRS, *(f"{_THEIRS}, {size:,} rows" for size in _BATCHES)),
+            *(_DEFAULT, *(f"{size:,} rows" for size in BATCHES)),
+            *(THEIRS, *(f"{THEIRS}, {size:,} rows" for size in BATCHES)),
         ),
     ),
-    _workload(
+    workload(
         "csv",
         "an integer, a double, a text and a date in CSV, their schema given, summed in Spark",
         10_000_000,
@@ -375,7 +313,7 @@ WORKLOADS = (
         _faster(4.5),
         runs=5,
     ),
-    _workload(
+    workload(
         "csv-numbers",
         "four columns of integers in CSV, their schema given, summed in Spark",
         10_000_000,
@@ -383,14 +321,14 @@ WORKLOADS = (
         _faster(4.5),
         runs=5,
     ),
-    _workload("csv-schema", "the schema of the same, inferred", 10_000_000, _csv_schema, (), runs=5),
-    _workload(
+    workload("csv-schema", "the schema of the same, inferred", 10_000_000, _csv_schema, (), runs=5),
+    workload(
         "bridge",
         "four columns of integers in Parquet: by way of pandas, and by the Arrow data source",
         2_000_000,
         _bridge,
-        (Goal(_OURS, 0.05, way="ratio", against="pandas"),),
-        ("pandas", _OURS),
+        (Goal(OURS, 0.05, way="ratio", against="pandas"),),
+        ("pandas", OURS),
         runs=5,
     ),
 )

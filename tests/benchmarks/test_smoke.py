@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation import suite
+from benchmarks.spark import BATCHES, WIDTHS
 from benchmarks.workload import SIZES
 
 from tiny import ROOT, SECONDS, bench, check, read_report
@@ -29,6 +30,7 @@ FOR_SOAK = [
     ["postgresql-scan", "pit-formats"],
     ["flight-sql-scan", "flight-sql-small", "checks"],
     ["cache-sql", "cache-pit"],
+    ["spark-faces-csv", "spark-faces-batches-1024", "spark-faces-10-of-100"],
     ["spark-pit"],
     ["pyspark-udf"],
     ["pit-feast"],
@@ -66,7 +68,11 @@ ALIKE = {
     "spark-nested": "spark-parquet",
     "spark-csv": "spark-csv-numbers",
     "spark-csv-schema": "spark-csv-numbers",
-    "spark-faces-gzip": "spark-faces",
+    **dict.fromkeys((f"spark-faces-{name}" for name in ("none", "snappy", "gzip", "zstd")), "spark-faces"),
+    **dict.fromkeys((f"spark-faces-batches-{size}" for size in BATCHES[1:]), "spark-faces-batches-1024"),
+    **dict.fromkeys(
+        (f"spark-faces-{width}-of-100" for width in WIDTHS if width != 10), "spark-faces-10-of-100"
+    ),
     "pyspark-cached-lookup": "pyspark-text-combination",
     "pyspark-cached-filter": "pyspark-text-combination",
     "pyspark-cached-combination": "pyspark-text-combination",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from benchmarks.evaluation.experiment import Experiment, Point
+from benchmarks.spark import BATCHES, WIDTHS
 
 _ONE_MACHINE = (
     "One machine in place of eight, files in its memory, most of them a thousand times smaller, and sums in place "
     "of counts of rows: Spark answers a count without reading."
 )
 
-_BATCHES = ("1,024 rows", "8,192 rows", "131,072 rows", "1,048,576 rows")
+_BATCHES = tuple(f"{rows:,} rows" for rows in BATCHES)
 
 EXPERIMENTS = (
     Experiment(
@@ -71,7 +72,7 @@ EXPERIMENTS = (
                 "projection",
                 "E5: some of 100 columns of Parquet",
                 "",
-                tuple(Point(f"{width} columns", f"spark-{width}-of-100") for width in (1, 10, 50, 100)),
+                tuple(Point(f"{width} columns", f"spark-{width}-of-100") for width in WIDTHS),
             ),
         )
     ),
@@ -79,11 +80,17 @@ EXPERIMENTS = (
         Experiment(
             paper="alvarez-2021",
             name=face,
-            about=f"Parquet, by Spark's {face}",
+            about=f"E1 to E5 by Spark's {face}",
             points=(
-                Point("2 M rows", "spark-faces", 2_000_000),
-                Point("10 M rows", "spark-faces"),
-                Point("8 M rows, gzip", "spark-faces-gzip"),
+                Point("E2: 2 M rows", "spark-faces", 2_000_000),
+                Point("E2: 10 M rows", "spark-faces"),
+                *(Point(f"E1: by {size:,} rows", f"spark-faces-batches-{size}") for size in BATCHES),
+                Point("E3: CSV", "spark-faces-csv"),
+                *(
+                    Point(f"E4: {codec}", f"spark-faces-{codec}")
+                    for codec in ("none", "snappy", "gzip", "zstd")
+                ),
+                *(Point(f"E5: {width} columns", f"spark-faces-{width}-of-100") for width in WIDTHS),
             ),
             systems={f"Arrow, {face}": "Arrow-Spark", f"Spark, {face}": "Spark"},
             ours=f"Arrow, {face}",
