@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +31,10 @@ _COLOURS = (
     "#7a3e00",
 )
 _PRINTED = "#c0392b"
+_LETTERS = 40
+"""Of names that stand side by side below the narrower of two pictures."""
+_WIDE = 10
+"""The largest ratio by the smallest, from which on they are drawn on a logarithmic scale."""
 _UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s", "%": "% of the time"}
 
 
@@ -42,6 +45,7 @@ def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
     absolute, ratios = figure.subplots(1, 2, width_ratios=(2, 1))
     _measured(absolute, rows)
     _ratios(ratios, speed_ups)
+    figure.suptitle(rows[0].experiment.about, fontsize=10)
     figure.legend(*absolute.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     for axes in (absolute, ratios):
         axes.spines[["top", "right"]].set_visible(False)
@@ -63,18 +67,21 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
         else:
             _bars(axes, measured, width * 0.92, colour, system)
         printed = [
-            (place, row.printed.value)
+            (place, row.printed)
             for place, row in zip(places, own, strict=True)
             if row.printed and row.printed.unit == row.experiment.unit
         ]
-        axes.plot(
-            [place for place, _ in printed],
-            [value for _, value in printed],
-            "D",
-            color=_PRINTED,
-            markersize=4,
-            label="the paper" if printed and not is_quoted else None,
-        )
+        if printed:
+            axes.errorbar(
+                [place for place, _ in printed],
+                [figure.value for _, figure in printed],
+                yerr=[figure.stdev or 0 for _, figure in printed],
+                fmt="D",
+                color=_PRINTED,
+                markersize=4,
+                capsize=2,
+                label=None if is_quoted else "the paper",
+            )
         is_quoted |= bool(printed)
     unit = rows[0].experiment.unit
     if unit == "%":
@@ -82,7 +89,21 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
     else:
         axes.set_yscale("log")
         axes.set_ylabel(f"{_UNITS[unit]} (logarithmic)")
-    axes.set_xticks(range(len(sizes)), sizes)
+    _name(axes, sizes)
+    axes.set_xlabel(f"size{_disturbed(rows)}")
+
+
+def _name(axes: Axes, places: Sequence[str]) -> None:
+    """Below the axis; aslant where side by side they would lie over each other."""
+    longest = max(len(line) for place in places for line in place.splitlines())
+    width = axes.get_gridspec().get_width_ratios()[axes.get_subplotspec().colspan.start]
+    aslant = {"rotation": 25, "ha": "right"} if longest * len(places) > _LETTERS * width else {}
+    axes.set_xticks(range(len(places)), places, fontsize=8, **aslant)
+
+
+def _disturbed(found: Sequence[Row] | Sequence[SpeedUp]) -> str:
+    sizes = list(dict.fromkeys(_size(one).replace("\n", ", ") for one in found if one.noisy))
+    return f" (others used the machine at {', '.join(sizes)})" if sizes else ""
 
 
 def _bars(
@@ -122,31 +143,49 @@ def _size(found: Row | SpeedUp) -> str:
 
 
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
+    """A curve for each pair of systems over the sizes; over the pairs, where there is but one size."""
     sizes = list(dict.fromkeys(map(_size, speed_ups)))
-    pairs = itertools.groupby(speed_ups, key=lambda found: (found.system, found.against))
-    count = len({(found.system, found.against) for found in speed_ups})
-    for number, ((system, against), own) in enumerate(pairs):
-        away = (number - (count - 1) / 2) * 0.5 / count
-        colour = _COLOURS[number * 2 % len(_COLOURS)]
-        known: list[tuple[float, float]] = []
-        for found in own:
-            at = sizes.index(_size(found)) + away
-            if found.here:
-                here = found.here
-                below, above = here.value - here.low, here.high - here.value
-                axes.errorbar(at, here.value, yerr=[[below], [above]], fmt="o", color=colour, capsize=3)
-                known.append((at, here.value))
-            if found.printed:
-                values, beside = found.printed.values, at + 0.1
-                axes.vlines(beside, min(values), max(values), color=_PRINTED)
-                axes.plot([beside] * len(values), values, "D", color=_PRINTED, markersize=4)
-        label = f"{system} beside {against}" if count > 1 else None
-        axes.plot([at for at, _ in known], [v for _, v in known], color=colour, linewidth=0.8, label=label)
-    axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(-0.6, len(sizes) - 0.4)
-    axes.set_xticks(range(len(sizes)), sizes)
-    if count > 1:
+    pairs = list(dict.fromkeys((found.system, found.against) for found in speed_ups))
+    if len(sizes) == 1 and len(pairs) > 1:
+        places = [system for system, _ in pairs]
+        _curve(axes, [(float(at), found) for at, found in enumerate(speed_ups)], _COLOURS[0], None)
+        axes.set_xlabel(f"system, each beside its counterpart{_disturbed(speed_ups)}")
+    else:
+        places = sizes
+        for number, (system, against) in enumerate(pairs):
+            away = (number - (len(pairs) - 1) / 2) * 0.5 / len(pairs)
+            own = [found for found in speed_ups if (found.system, found.against) == (system, against)]
+            placed = [(sizes.index(_size(found)) + away, found) for found in own]
+            _curve(axes, placed, _COLOURS[number * 2 % len(_COLOURS)], f"{system} beside {against}")
+        axes.set_xlabel(f"size{_disturbed(speed_ups)}")
         axes.legend(fontsize=6)
+    axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    _name(axes, places)
+    known = [found.here.value for found in speed_ups if found.here]
+    known += [value for found in speed_ups if found.printed for value in found.printed.values]
+    is_wide = bool(known) and max(known) > _WIDE * min(known)
+    if is_wide:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
     unit = speed_ups[0].experiment.unit
-    axes.set_ylabel(f"times as {'small' if unit == 'bytes' else 'fast'} (red: the paper)")
+    told = " (logarithmic)" if is_wide else ""
+    axes.set_ylabel(f"times as {'small' if unit == 'bytes' else 'fast'}{told}\nred: the paper")
+
+
+def _curve(axes: Axes, placed: Sequence[tuple[float, SpeedUp]], colour: str, label: str | None) -> None:
+    known: list[tuple[float, float]] = []
+    for at, found in placed:
+        if found.here:
+            here = found.here
+            below, above = here.value - here.low, here.high - here.value
+            axes.errorbar(at, here.value, yerr=[[below], [above]], fmt="o", color=colour, capsize=3)
+            known.append((at, here.value))
+        if found.printed:
+            values, beside = found.printed.values, at + 0.1
+            axes.vlines(beside, min(values), max(values), color=_PRINTED)
+            axes.plot([beside] * len(values), values, "D", color=_PRINTED, markersize=4)
+    axes.plot(
+        [at for at, _ in known], [value for _, value in known], color=colour, linewidth=0.8, label=label
+    )

@@ -10,20 +10,33 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.evaluation import chart, row, scaling
-from benchmarks.evaluation.paper import PAPERS, Figure, Paper
+from benchmarks.evaluation.paper import PAPERS, Figure, Paper, figures_of
 from benchmarks.evaluation.row import Printed, Row, SpeedUp
 from benchmarks.evaluation.scaling import Scaling, scalings
+from benchmarks.evaluation.shortfall import shortfalls
 from benchmarks.evaluation.suite import Chosen, Step, Suite
 from benchmarks.median import Median
 from benchmarks.report import Report
 
+_SOURCES = {
+    "printed": "",
+    "figures": ", of its two figures",
+    "shares": ", of its times with 1 processor and how much less they are",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class _Shown:
+    """Args:
+    alone: what the paper prints of systems that nothing here stands for.
+    """
+
     chosen: Chosen
     rows: list[Row]
     speed_ups: list[SpeedUp]
     scalings: list[Scaling]
+    alone: list[Figure]
+    shortfalls: list[str]
     picture: str
 
 
@@ -82,7 +95,13 @@ def _shown(chosen: Chosen, rows: list[Row], speed_ups: list[SpeedUp], folder: Pa
     path = folder / f"{experiment.slug}.png"
     chart.draw(own, faster, path)
     return _Shown(
-        chosen, own, faster, scalings(experiment, own), base64.b64encode(path.read_bytes()).decode()
+        chosen,
+        own,
+        faster,
+        scalings(experiment, own),
+        [figure for figure in figures_of(experiment) if figure.system not in experiment.systems.values()],
+        shortfalls(own, faster),
+        base64.b64encode(path.read_bytes()).decode(),
     )
 
 
@@ -121,6 +140,8 @@ def _figure(found: Figure) -> str:
         return found.words
     if found.unit.startswith("%"):
         return f"{found.value:g} {found.unit}"
+    if found.unit == "x":
+        return f"{found.value:g}" + (f" to {found.high:g}" if found.high else "") + " times as fast as it"
     spread = f" ± {_amount(found.stdev, found.unit)}" if found.stdev else ""
     return _amount(found.value, found.unit) + spread
 
@@ -137,5 +158,5 @@ def _times(found: Median) -> str:
 def _printed(found: Printed | None) -> str:
     if found is None:
         return "figure not in text"
-    told = " to ".join(f"{value:.3g}" for value in found.values) + "x"
-    return told if found.is_ratio else f"{told}, of its two figures"
+    told = (found.words or " to ".join(f"{value:.3g}" for value in found.values)) + "x"
+    return told + _SOURCES[found.source]

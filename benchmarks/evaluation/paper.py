@@ -112,8 +112,7 @@ PAPERS = (
         "8 executors and a driver of 16 cores (two Intel E5-2630v3) and 64 GB each, InfiniBand, data in memory",
         (
             "A cluster of eight nodes: Spark runs on one machine, on files in its memory.",
-            "Its sizes, of 71 GB to 4.5 TB: suite full has 71 GB in E2, by links; all else is much smaller, so that 31 "
-            "rounds of two readers take minutes.",
+            "Its sizes, of 71 GB to 4.5 TB: suite full has 71 GB in E2, by links; the rest, for time, is smaller.",
             "All of its bars and curves, which are pictures: its text has one range and one factor.",
         ),
     ),

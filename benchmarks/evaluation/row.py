@@ -6,6 +6,7 @@ import csv
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from benchmarks.evaluation.experiment import Experiment, Point
 from benchmarks.evaluation.measured import Measured, measured, samples
@@ -23,7 +24,7 @@ _HEAD = (
 )
 _RATIOS_HEAD = (
     *("paper", "experiment", "size", "processors", "system", "beside"),
-    *("times as fast", "low", "high", "printed from", "printed to", "printed as a ratio"),
+    *("times as fast", "low", "high", "printed from", "printed to", "source", "noisy"),
 )
 _AT_MOST = "% at most"
 _LESS = "% less"
@@ -38,7 +39,7 @@ class Row:
         cpus: to which it was pinned; None where it had all.
         printed: of the paper's system for which it stands; None where the text has no figure.
         printed_speed: rows a second, likewise.
-        printed_as_share: the text has a figure, which says how much less it is than with one processor.
+        printed_share: how much less it is than with one processor, where the text has that alone.
         here: None where it was not measured.
         longer: how many times as much as the experiment's own system takes; None for that one itself.
     """
@@ -49,7 +50,7 @@ class Row:
     system: str
     printed: Figure | None
     printed_speed: float | None
-    printed_as_share: bool
+    printed_share: Figure | None
     here: Measured | None
     longer: Median | None
     noisy: bool
@@ -61,11 +62,14 @@ class Printed:
 
     Args:
         values: one number, or the two ends of a range.
-        is_ratio: it is printed so; else it is that of two printed figures.
+        source: it is printed so; or it is that of two printed figures; or these were each reckoned of the one for one
+            processor, and of how much less it is with more.
+        words: as it is printed, where that is not a number.
     """
 
     values: tuple[float, ...]
-    is_ratio: bool
+    source: Literal["printed", "figures", "shares"]
+    words: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +78,7 @@ class SpeedUp:
 
     Args:
         printed: None where the text has neither it nor both its sides.
+        noisy: others used the machine meanwhile.
     """
 
     experiment: Experiment
@@ -83,6 +88,7 @@ class SpeedUp:
     against: str
     printed: Printed | None
     here: Median | None
+    noisy: bool
 
 
 def rows(suite: Suite, reports: Mapping[Step, Report]) -> list[Row]:
@@ -111,7 +117,7 @@ def _row(
         case,
         next((f for f in own if f.unit in (experiment.unit, _AT_MOST)), None),
         speed,
-        any(f.unit == _LESS for f in own),
+        next((f for f in own if f.unit == _LESS), None),
         here,
         longer,
         report is not None and report.noisy,
@@ -128,6 +134,7 @@ def speed_ups(suite: Suite, reports: Mapping[Step, Report]) -> list[SpeedUp]:
             against,
             _printed(chosen.experiment, ours, against, point, step.cpus),
             _times(chosen.experiment, ours, against, reports.get(step)),
+            step in reports and reports[step].noisy,
         )
         for chosen in suite.chosen
         for ours, against in chosen.experiment.pairs
@@ -154,16 +161,22 @@ def _printed(
         return None
     for figure in figures:
         if figure.unit == "x" and figure.system == theirs:
-            return Printed((figure.value,) if figure.high is None else (figure.value, figure.high), True)
+            values = (figure.value,) if figure.high is None else (figure.value, figure.high)
+            return Printed(values, "printed", figure.words)
 
-    def value_of(system: str) -> float | None:
+    def value_of(system: str, unit: str, cpus: int | None) -> float | None:
         of_it = (f for f in figures if f.system == system and f.cpus in (None, cpus))
-        return next((f.value for f in of_it if f.unit == experiment.unit), None)
+        return next((f.value for f in of_it if f.unit == unit), None)
 
-    one, other = value_of(ours), value_of(theirs)
-    if one is None or other is None:
-        return None
-    return Printed((one / other if experiment.unit == "MB/s" else other / one,), False)
+    def reckoned(system: str) -> float | None:
+        alone, less = value_of(system, experiment.unit, 1), value_of(system, _LESS, cpus)
+        return None if alone is None or less is None else alone * (1 - less / 100)
+
+    one, other = (value_of(system, experiment.unit, cpus) for system in (ours, theirs))
+    if one is not None and other is not None:
+        return Printed((one / other if experiment.unit == "MB/s" else other / one,), "figures")
+    one, other = reckoned(ours), reckoned(theirs)
+    return None if one is None or other is None else Printed((other / one,), "shares")
 
 
 def write(found: Iterable[Row], path: Path) -> None:
@@ -213,5 +226,6 @@ def _ratio(found: SpeedUp) -> tuple[object, ...]:
     return (
         *(found.experiment.paper, found.experiment.name, found.size, found.cpus, found.system, found.against),
         *(("", "", "") if here is None else (here.value, here.low, here.high)),
-        *(("", "", "") if printed is None else (min(printed.values), max(printed.values), printed.is_ratio)),
+        *(("", "", "") if printed is None else (min(printed.values), max(printed.values), printed.source)),
+        found.noisy,
     )

@@ -1,0 +1,62 @@
+"""Where what is measured here falls short: of what it stands beside, or of what a paper gained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.evaluation.row import Row, SpeedUp
+
+
+def shortfalls(rows: Sequence[Row], speed_ups: Sequence[SpeedUp]) -> list[str]:
+    """Of one experiment, a sentence each. Intervals that have no ratio of one in them count, and those alone."""
+    return [
+        *(_slower(found) for found in speed_ups if found.here and found.here.high < 1),
+        *(
+            _less(found)
+            for found in speed_ups
+            if found.here and found.printed and found.here.high < min(found.printed.values)
+        ),
+        *(_longer(row) for row in rows if _is_longer(row)),
+    ]
+
+
+def _slower(found: SpeedUp) -> str:
+    assert found.here is not None
+    word = "as small" if found.experiment.unit == "bytes" else "as fast"
+    return f"{_place(found)}: {found.system} is {found.here.value:.2f} times {word} as {found.against}."
+
+
+def _less(found: SpeedUp) -> str:
+    assert found.here is not None
+    assert found.printed is not None
+    return (
+        f"{_place(found)}: {found.system} gains less than in the paper: {found.here.value:.3g} times beside "
+        f"{found.against}, where it gains {min(found.printed.values):.3g}."
+    )
+
+
+def _is_longer(row: Row) -> bool:
+    """Its own system took less in the paper, on another machine."""
+    experiment, printed = row.experiment, row.printed
+    if row.here is None or printed is None or printed.unit != experiment.unit:
+        return False
+    if row.system not in {ours for ours, _ in experiment.pairs}:
+        return False
+    value = row.here.value
+    return value.high < printed.value if experiment.unit == "MB/s" else value.low > printed.value
+
+
+def _longer(row: Row) -> str:
+    assert row.here is not None
+    assert row.printed is not None
+    less = "less" if row.experiment.unit == "MB/s" else "more"
+    times = row.here.value.value / row.printed.value
+    return (
+        f"{_place(row)}: {row.system} has {times:.2g} times the paper's {row.experiment.unit} of "
+        f"{row.printed.system}, {less} than on its machine."
+    )
+
+
+def _place(found: Row | SpeedUp) -> str:
+    cpus = "" if found.cpus is None else f", {found.cpus} processor{'' if found.cpus == 1 else 's'}"
+    return f"{found.size}{cpus}"
