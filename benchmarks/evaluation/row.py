@@ -21,6 +21,15 @@ _HEAD = (
     *("paper", "experiment", "size", "processors", "system", "unit", "median", "low", "high", "runs", "mean"),
     *("standard deviation", "times ours", "rows/s", "CPU-s per million rows", "peak bytes", "noisy"),
     *("stands for", "printed", "printed unit", "printed deviation", "printed rows/s", "where"),
+    *(
+        "begun",
+        "commit",
+        "processor",
+        "memory",
+        "% of processors before",
+        "% of memory before",
+        "% others used",
+    ),
 )
 _RATIOS_HEAD = (
     *("paper", "experiment", "size", "processors", "system", "beside"),
@@ -42,6 +51,7 @@ class Row:
         printed_share: how much less it is than with one processor, where the text has that alone.
         here: None where it was not measured.
         longer: how many times as much as the experiment's own system takes; None for that one itself.
+        report: of which it is; None as of `here`.
     """
 
     experiment: Experiment
@@ -53,7 +63,11 @@ class Row:
     printed_share: Figure | None
     here: Measured | None
     longer: Median | None
-    noisy: bool
+    report: Report | None
+
+    @property
+    def noisy(self) -> bool:
+        return self.report is not None and self.report.noisy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +134,7 @@ def _row(
         next((f for f in own if f.unit == _LESS), None),
         here,
         longer,
-        report is not None and report.noisy,
+        None if here is None else report,
     )
 
 
@@ -181,7 +195,8 @@ def _printed(
 
 def write(found: Iterable[Row], path: Path) -> None:
     """As CSV."""
-    write_lines(path, _HEAD, ([*_placed(row), *_told(row), row.noisy, *_quoted(row)] for row in found))
+    lines = ([*_placed(row), *_told(row), row.noisy, *_quoted(row), *_measured(row)] for row in found)
+    write_lines(path, _HEAD, lines)
 
 
 def write_ratios(found: Iterable[SpeedUp], path: Path) -> None:
@@ -214,11 +229,23 @@ def _told(row: Row) -> tuple[object, ...]:
 
 
 def _quoted(row: Row) -> tuple[object, ...]:
-    printed = row.printed
+    printed = row.printed or row.printed_share
     if printed is None:
-        return "", "", "", "", row.printed_speed, ""
+        stands_for = row.experiment.systems[row.system]
+        return stands_for, "figure not in text" if stands_for else "", "", "", row.printed_speed, ""
     words = printed.words or printed.value
     return printed.system, words, printed.unit, printed.stdev, row.printed_speed, printed.where
+
+
+def _measured(row: Row) -> tuple[object, ...]:
+    report = row.report
+    if report is None:
+        return ("",) * 7
+    machine, load = report.machine, report.load
+    return (
+        *(report.started, machine.commit, machine.processor, machine.memory),
+        *(load.cpu, load.memory, round(100 * report.elsewhere, 1)),
+    )
 
 
 def _ratio(found: SpeedUp) -> tuple[object, ...]:
