@@ -54,7 +54,7 @@ unexport VIRTUAL_ENV UV_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native spark wheels demo test test-native test-all test-engines soak lint lint-native format dist check-dist bench bench-report testdata clean
+.PHONY: help setup native spark wheels servers demo test test-native test-all test-engines soak lint lint-native format dist check-dist bench bench-report testdata clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s  %s\n", $$1, $$2 }' Makefile
@@ -246,7 +246,10 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) ## make test, then the slow tests, with Spark and servers
+servers: $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) ## install what the slow tests run: Spark, Hadoop, Kafka and the like (make --jobs=3 servers: side by side)
+	@:
+
+test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) servers ## make test, then the slow tests, with Spark and servers
 	$(PYTEST) -n 3 -m slow --dist loadscope --no-loadscope-reorder
 	for lake in hopsfs s3; do HEADRACE_LAKE=$$lake $(PYTEST) -m "not slow" $(LAKE_TESTS) || exit 1; done
 

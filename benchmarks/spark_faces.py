@@ -32,6 +32,7 @@ from benchmarks.spark import (
 )
 from benchmarks.workload import Case, Goal
 
+CODECS = ("none", "snappy", "gzip", "zstd")
 _FACES = ("SQL", "Dataset", "RDD")
 _FOUR = "four columns of integers in Parquet"
 
@@ -43,18 +44,16 @@ class BySQL(SparkRead):
     @contextmanager
     def opened(self) -> Iterator[Run]:
         sums, source = ", ".join(self.sums), f"{self.source}.`{self.path}`"
-        made: list[str] = []
+        made = None
         if self.schema or self.options:
             told = ", ".join(f"{key} '{value}'" for key, value in {**self.options, "path": self.path}.items())
             schema, source = f"({self.schema})" if self.schema else "", "told"
-            made = [
-                f"CREATE OR REPLACE TEMPORARY VIEW told {schema} USING {self.source} OPTIONS ({told})",
-            ]
+            made = f"CREATE OR REPLACE TEMPORARY VIEW told {schema} USING {self.source} OPTIONS ({told})"
         with opened(self.settings) as session:
 
             def run(_: int) -> pa.Table:
-                for statement in made:
-                    session.sql(statement)
+                if made is not None:
+                    session.sql(made)
                 return summed(session.sql(f"SELECT {sums} FROM {source}"), ("*",))
 
             yield run
@@ -97,36 +96,34 @@ def _faced(faces: Mapping[str, tuple[Face, Face]]) -> list[Case]:
     ]
 
 
-def _faces(file: Callable[[int, Path], Path], rows: int, folder: Path) -> list[Case]:
-    path = file(rows, folder)
-    return _faced(
-        {
-            "SQL": (BySQL(path, "parquet", _SUM), BySQL(path, "arrow", _SUM)),
-            "Dataset": (
-                ByScala(path, "dataset", ("parquet", "", {})),
-                ByScala(path, "dataset", ("arrow", "", {})),
-            ),
-            "RDD": (ByScala(path, "rdd", ("parquet", "", {})), ByScala(path, "arrowRDD", ({},))),
-        }
-    )
+def _both(theirs: str, face: Callable[[str], Face]) -> tuple[Face, Face]:
+    """With a reader of Spark's, and with ours."""
+    return face(theirs), face("arrow")
 
 
-def _faces_batches(size: int, rows: int, folder: Path) -> list[Case]:
-    path = spark_data.numbers(rows, folder)
-    theirs = {"spark.sql.parquet.columnarReaderBatchSize": str(size)}
-    ours = {"batchRows": str(size)}
+def _faces(
+    file: Callable[[int, Path], Path],
+    rows: int,
+    folder: Path,
+    settings: Mapping[str, str] = {},
+    options: Mapping[str, str] = {},
+) -> list[Case]:
+    """Args:
+    settings, options: of Spark's own reader, and of ours.
+    """
+    path, ours = file(rows, folder), dict(options)
     return _faced(
         {
             "SQL": (
-                BySQL(path, "parquet", _SUM, settings=theirs),
+                BySQL(path, "parquet", _SUM, settings=settings),
                 BySQL(path, "arrow", _SUM, options=ours),
             ),
             "Dataset": (
-                ByScala(path, "dataset", ("parquet", "", {}), theirs),
+                ByScala(path, "dataset", ("parquet", "", {}), settings),
                 ByScala(path, "dataset", ("arrow", "", ours)),
             ),
             "RDD": (
-                ByScala(path, "rdd", ("parquet", "", {}), theirs),
+                ByScala(path, "rdd", ("parquet", "", {}), settings),
                 ByScala(path, "arrowRDD", (ours,)),
             ),
         }
@@ -134,22 +131,12 @@ def _faces_batches(size: int, rows: int, folder: Path) -> list[Case]:
 
 
 def _faces_csv(rows: int, folder: Path) -> list[Case]:
-    path = spark_data.numbers_csv(rows, folder)
-
-    def both(function: str) -> tuple[ByScala, ByScala]:
-        theirs, ours = (
-            ByScala(path, function, (source, CSV_NUMBERS, dict(CSV))) for source in ("csv", "arrow")
-        )
-        return theirs, ours
-
+    path, told = spark_data.numbers_csv(rows, folder), (CSV_NUMBERS, CSV)
     return _faced(
         {
-            "SQL": (
-                BySQL(path, "csv", _SUM, CSV_NUMBERS, CSV),
-                BySQL(path, "arrow", _SUM, CSV_NUMBERS, CSV),
-            ),
-            "Dataset": both("dataset"),
-            "RDD": both("rdd"),
+            "SQL": _both("csv", lambda source: BySQL(path, source, _SUM, *told)),
+            "Dataset": _both("csv", lambda source: ByScala(path, "dataset", (source, *told))),
+            "RDD": _both("csv", lambda source: ByScala(path, "rdd", (source, *told))),
         }
     )
 
@@ -157,16 +144,11 @@ def _faces_csv(rows: int, folder: Path) -> list[Case]:
 def _faces_wide(width: int, rows: int, folder: Path) -> list[Case]:
     path, columns = spark_data.wide(max(WIDTHS), rows, folder), [f"c{i}" for i in range(width)]
     total = (f"sum({' + '.join(columns)})",)
-
-    def both(function: str) -> tuple[ByScala, ByScala]:
-        theirs, ours = (ByScala(path, function, (source, columns)) for source in ("parquet", "arrow"))
-        return theirs, ours
-
     return _faced(
         {
-            "SQL": (BySQL(path, "parquet", total), BySQL(path, "arrow", total)),
-            "Dataset": both("someOfDataset"),
-            "RDD": both("someOfRDD"),
+            "SQL": _both("parquet", lambda source: BySQL(path, source, total)),
+            "Dataset": _both("parquet", lambda source: ByScala(path, "someOfDataset", (source, columns))),
+            "RDD": _both("parquet", lambda source: ByScala(path, "someOfRDD", (source, columns))),
         }
     )
 
@@ -189,14 +171,19 @@ WORKLOADS = tuple(
                 8_000_000,
                 functools.partial(_faces, functools.partial(spark_data.compressed, codec)),
             )
-            for codec in ("none", "snappy", "gzip", "zstd")
+            for codec in CODECS
         ),
         *(
             (
                 f"-batches-{size}",
                 f"{_FOUR}, in batches of {size:,} rows",
                 20_000_000,
-                functools.partial(_faces_batches, size),
+                functools.partial(
+                    _faces,
+                    spark_data.numbers,
+                    settings={"spark.sql.parquet.columnarReaderBatchSize": str(size)},
+                    options={"batchRows": str(size)},
+                ),
             )
             for size in BATCHES
         ),

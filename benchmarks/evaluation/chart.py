@@ -31,8 +31,6 @@ _COLOURS = (
     "#7a3e00",
 )
 _PRINTED = "#c0392b"
-_LETTERS = 40
-"""Of names that stand side by side below the narrower of two pictures."""
 _WIDE = 10
 """The largest ratio by the smallest, from which on they are drawn on a logarithmic scale."""
 _UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s", "%": "% of the time"}
@@ -89,15 +87,14 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
     else:
         axes.set_yscale("log")
         axes.set_ylabel(f"{_UNITS[unit]} (logarithmic)")
-    _name(axes, sizes)
+    _name(axes, sizes, room=80)
     axes.set_xlabel(f"size{_disturbed(rows)}")
 
 
-def _name(axes: Axes, places: Sequence[str]) -> None:
-    """Below the axis; aslant where side by side they would lie over each other."""
+def _name(axes: Axes, places: Sequence[str], room: int) -> None:
+    """Below the axis; aslant where side by side they would need more than the room, in letters."""
     longest = max(len(line) for place in places for line in place.splitlines())
-    width = axes.get_gridspec().get_width_ratios()[axes.get_subplotspec().colspan.start]
-    aslant = {"rotation": 25, "ha": "right"} if longest * len(places) > _LETTERS * width else {}
+    aslant = {"rotation": 25, "ha": "right"} if longest * len(places) > room else {}
     axes.set_xticks(range(len(places)), places, fontsize=8, **aslant)
 
 
@@ -161,7 +158,7 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
         axes.legend(fontsize=6)
     axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
     axes.set_xlim(-0.6, len(places) - 0.4)
-    _name(axes, places)
+    _name(axes, places, room=40)
     known = [found.here.value for found in speed_ups if found.here]
     known += [value for found in speed_ups if found.printed for value in found.printed.values]
     is_wide = bool(known) and max(known) > _WIDE * min(known)

@@ -49,12 +49,10 @@ def _is_longer(row: Row) -> bool:
 def _longer(row: Row) -> str:
     assert row.here is not None
     assert row.printed is not None
-    less = "less" if row.experiment.unit == "MB/s" else "more"
-    times = row.here.value.value / row.printed.value
-    return (
-        f"{_place(row)}: {row.system} has {times:.2g} times the paper's {row.experiment.unit} of "
-        f"{row.printed.system}, {less} than on its machine."
-    )
+    times = f"{row.here.value.value / row.printed.value:.2g} times"
+    takes = {"s": f"takes {times} as long as", "bytes": f"takes {times} as many bytes as"}
+    told = takes.get(row.experiment.unit, f"gives {times} the {row.experiment.unit} of")
+    return f"{_place(row)}: {row.system} {told} {row.printed.system} on the paper's machine."
 
 
 def _place(found: Row | SpeedUp) -> str:

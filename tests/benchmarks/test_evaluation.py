@@ -502,7 +502,7 @@ def test_where_it_falls_short_is_said(full: Suite) -> None:
     assert shortfalls(rows, speed_ups) == [
         "100K, 1 processor: read, hopsfs is 0.50 times as fast as read, Spark.",
         "100K, 1 processor: read, hopsfs gains less than in the paper: 0.5 times beside read, Spark, where it gains 46.",
-        "100K, 1 processor: read, hopsfs has 35 times the paper's s of delta-rs HopsFS, more than on its machine.",
+        "100K, 1 processor: read, hopsfs takes 35 times as long as delta-rs HopsFS on the paper's machine.",
     ]
 
 

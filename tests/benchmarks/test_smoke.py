@@ -11,6 +11,7 @@ import pytest
 from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation import suite
 from benchmarks.spark import BATCHES, WIDTHS
+from benchmarks.spark_faces import CODECS
 from benchmarks.workload import SIZES
 
 from tiny import ROOT, SECONDS, bench, check, read_report
@@ -68,7 +69,7 @@ ALIKE = {
     "spark-nested": "spark-parquet",
     "spark-csv": "spark-csv-numbers",
     "spark-csv-schema": "spark-csv-numbers",
-    **dict.fromkeys((f"spark-faces-{name}" for name in ("none", "snappy", "gzip", "zstd")), "spark-faces"),
+    **dict.fromkeys((f"spark-faces-{name}" for name in CODECS), "spark-faces"),
     **dict.fromkeys((f"spark-faces-batches-{size}" for size in BATCHES[1:]), "spark-faces-batches-1024"),
     **dict.fromkeys(
         (f"spark-faces-{width}-of-100" for width in WIDTHS if width != 10), "spark-faces-10-of-100"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.evaluation.experiment import Experiment, Point
 from benchmarks.spark import BATCHES, WIDTHS
+from benchmarks.spark_faces import CODECS
 
 _ONE_MACHINE = (
     "One machine in place of eight, files in its memory, most of them a thousand times smaller, and sums in place "
@@ -67,7 +68,7 @@ EXPERIMENTS = (
                 "compression",
                 "E4: Parquet, compressed",
                 "Spark's own reader, and zstd, are not in the paper's.",
-                tuple(Point(codec, f"spark-{codec}") for codec in ("none", "snappy", "gzip", "zstd")),
+                tuple(Point(codec, f"spark-{codec}") for codec in CODECS),
             ),
             (
                 "projection",
@@ -87,10 +88,7 @@ EXPERIMENTS = (
                 Point("E2: 10 M rows", "spark-faces"),
                 *(Point(f"E1: by {size:,} rows", f"spark-faces-batches-{size}") for size in BATCHES),
                 Point("E3: CSV", "spark-faces-csv"),
-                *(
-                    Point(f"E4: {codec}", f"spark-faces-{codec}")
-                    for codec in ("none", "snappy", "gzip", "zstd")
-                ),
+                *(Point(f"E4: {codec}", f"spark-faces-{codec}") for codec in CODECS),
                 *(Point(f"E5: {width} columns", f"spark-faces-{width}-of-100") for width in WIDTHS),
             ),
             systems={f"Arrow, {face}": "Arrow-Spark", f"Spark, {face}": "Spark"},
