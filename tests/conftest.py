@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -175,29 +175,35 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
     Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
-    By Spark every third test runs, and of those that are run in HopsFS and in S3, each runs in one of them.
+    Every third case of what is marked `sampled` runs, and every third test by Spark; of those that are run in storages,
+    a quarter runs in HopsFS, and another in S3.
     """
     left: set[pytest.Item] = set()
     if ENGINE:
         left.update(item for number, item in enumerate(items) if number % 3)
     if LAKE:
-        left.update(items[0 if LAKE == "s3" else 1 :: 2])
+        left.update(item for number, item in enumerate(items) if number % 4 != (2 if LAKE == "s3" else 0))
     cases: dict[object, dict[str, int]] = defaultdict(dict)
+    sampled: Counter[object] = Counter()
     for item in items:
         if item.get_closest_marker("soak"):
             left.add(item)
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
-        given = item.callspec.params
+        given, test = item.callspec.params, (item.path, item.cls, item.originalname)
         if item.get_closest_marker("newest_line") and PROFILES[0] in given.values():
             left.add(item)
         for fixture, places in _IN_TURN.items():
             place = given.get(fixture)
             if place in places and not ENGINE:
-                case, known = item.name.replace(place, "", 1), cases[item.path, item.cls, item.originalname]
+                case, known = item.name.replace(place, "", 1), cases[test]
                 number = known.setdefault(case, len(known))
                 if number and places.index(place) != number % len(places):
                     left.add(item)
+        if item.get_closest_marker("sampled") and item not in left:
+            if sampled[test] % 3:
+                left.add(item)
+            sampled[test] += 1
     return left
 
 

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.slow
 ROWS = 500
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", FAMILIES, ids=lambda kind: kind.title)
 def test_most_first_asks_are_predicted(kind: type[Family], seed: int, tmp_path: Path) -> None:

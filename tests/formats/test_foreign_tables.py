@@ -71,6 +71,7 @@ def as_spark_has_it(snapshot, path: Path, version: int) -> None:
     assert snapshot.rows == wanted.num_rows or path.name == "checkpoint_struct_stats"
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=named)
 def test_every_snapshot(path):
@@ -80,6 +81,7 @@ def test_every_snapshot(path):
     as_spark_has_it(log_of(path).newest(), path, snapshots(path)[-1])
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=named)
 def test_entry_by_entry(path, tmp_path):
@@ -97,6 +99,7 @@ def test_entry_by_entry(path, tmp_path):
         as_spark_has_it(followed.newest(), path, version)
 
 
+@pytest.mark.sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("path", READ, ids=named)
 def test_no_file_is_left_out_that_has_rows(path):

@@ -49,6 +49,7 @@ def same(spark: Spark, path: object, query: str = "SELECT * FROM {}", **options:
     return ours
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", pytest.param("UTC", marks=pytest.mark.soak)])
 def test_files_of_two_calendars(spark: Spark, tmp_path: Path, kind: str, zone: str) -> None:

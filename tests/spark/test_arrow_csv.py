@@ -119,6 +119,7 @@ def corrected(spark: Spark) -> Iterator[Spark]:
     spark.run("RESET spark.sql.legacy.timeParserPolicy")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("end", ["\n", pytest.param("\r\n", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("options", DIALECTS, ids=str)
 def test_every_way_of_writing(spark: Spark, tmp_path: Path, options: dict[str, object], end: str) -> None:
@@ -181,6 +182,7 @@ def test_random_rows(corrected: Spark, tmp_path: Path, options: dict[str, object
     assert same(corrected, path, schema=schema, mode="DROPMALFORMED", **options).num_rows > 10
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("content", [
     b"a", b"a,b\n", b"\xef\xbb\xbfa,b\n1,2", b"a,A,,b\n1,2,3,4\n", b'"a b","c""d"\n1,2\n', b"a\n\n\n1\n\n2", b"\xff,b\n\xe2\x82,\xe4\n",
     b"a,b\r1,2\r3,4", b"\r\n\r\na\r\n1\r\n", b"x" * 600_000 + b"\n" + b"1" * 300_000 + b"\n2\n",
