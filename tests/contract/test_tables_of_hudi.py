@@ -66,6 +66,7 @@ def test_reads(store, table):
         assert group.read(["id"], filter=group["id"] == value).to_arrow().num_rows == ids.count(value)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("table", READ, ids=named, indirect=True)
 def test_every_snapshot_that_spark_can_read(store, table):
     group = register(store, table)
@@ -218,6 +219,7 @@ def test_one_that_is_lost(store, table):
 class TestChanges:
     """Of those after a snapshot, put upon its rows, the rows of now come out."""
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize(
         "table",
         [p for p in READ if p.stem not in ("archived", "cleaned", "without_meta_fields")],
@@ -242,6 +244,7 @@ class TestChanges:
             assert {r: n for r, n in rows.items() if n} == Counter(map(repr, now.to_pylist()))
             assert set(feed["_commit_version"].to_pylist()) <= {s for s in snapshots if s > since}
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("table", READ, ids=named, indirect=True)
     def test_of_rows_that_spark_finds(self, store, table):
         path = table / "expected" / "since.parquet"

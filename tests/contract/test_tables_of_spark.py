@@ -89,6 +89,7 @@ def test_statistics_are_of_the_rows(store, table):
         }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "table", [p for p in READ if p.name not in {*UNWRITTEN, *DAMAGED}], ids=named, indirect=True
 )

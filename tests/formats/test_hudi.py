@@ -411,6 +411,7 @@ def conditions(rows: list[dict[str, object]], name: str) -> Iterator[Condition]:
     yield Not(IsNull(Ref(name)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("table", READ, ids=named, indirect=True)
 def test_files_are_left_out_that_have_no_row_for_a_filter_and_no_other(table):
     snapshot = opened(table).newest()

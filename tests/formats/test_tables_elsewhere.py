@@ -55,6 +55,7 @@ def files_of(table: Path) -> list[Path]:
     return [path for path in table.rglob("*") if path.is_file()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("archive", READ, ids=named)
 def test_reads(store: hr.FeatureStore, lake: str, archive: Path, tmp_path: Path) -> None:
     table, to = unpacked(archive, tmp_path), f"{lake}/{named(archive)}"
@@ -89,6 +90,7 @@ def test_a_commit_that_comes_later(store: hr.FeatureStore, lake: str, archive: P
         assert rows[0] == rows[1]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("limit", [None, "1GB"])  # with a limit, the engine keeps bytes of files
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
 def test_folders(lake: str, kind: str, limit: str | None, tmp_path: Path) -> None:
