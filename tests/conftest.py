@@ -175,12 +175,12 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
     Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
-    Every third case of what is marked `sampled` runs, and every third test by Spark; of those that are run in storages,
+    Every third case of what is marked `sampled` runs, and every fourth test by Spark; of those that are run in storages,
     a quarter runs in HopsFS, and another in S3.
     """
     left: set[pytest.Item] = set()
     if ENGINE:
-        left.update(item for number, item in enumerate(items) if number % 3)
+        left.update(item for number, item in enumerate(items) if number % 4)
     if LAKE:
         left.update(item for number, item in enumerate(items) if number % 4 != (2 if LAKE == "s3" else 0))
     cases: dict[object, dict[str, int]] = defaultdict(dict)
