@@ -175,14 +175,12 @@ def _for_soak(items: list[pytest.Item]) -> set[pytest.Item]:
     """What is left to `make soak`, as it would take all others beyond the hour that they may take.
 
     Of tests with many cases each case but the first runs either embedded or remote, in turn; so it is with storages.
-    Every third case of what is marked `sampled` runs, and every fourth test by Spark; of those that are run in storages,
-    a quarter runs in HopsFS, and another in S3.
+    Every third case of what is marked `sampled` runs, and every fourth test by Spark, in HopsFS, and in S3, there others.
     """
     left: set[pytest.Item] = set()
-    if ENGINE:
-        left.update(item for number, item in enumerate(items) if number % 4)
-    if LAKE:
-        left.update(item for number, item in enumerate(items) if number % 4 != (2 if LAKE == "s3" else 0))
+    if ENGINE or LAKE:
+        kept = 2 if LAKE == "s3" else 0
+        left.update(item for number, item in enumerate(items) if number % 4 != kept)
     cases: dict[object, dict[str, int]] = defaultdict(dict)
     sampled: Counter[object] = Counter()
     for item in items:
