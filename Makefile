@@ -22,6 +22,7 @@ SPARK_PROFILES := 3.5 4.1
 # What is the same code on each line of Spark, only `make soak` tests on each.
 LINES := $(if $(HEADRACE_SOAK),$(SPARK_PROFILES),$(lastword $(SPARK_PROFILES)))
 SPARK_READY := $(SPARK_PROFILES:%=$(SPARK)/%/.ready)
+SPARK_QUICK := $(SPARK_PROFILES:%=$(SPARK)/%/spark.jsa)
 HADOOP := .hadoop
 HOPS := .hops
 S3 := .s3
@@ -100,8 +101,8 @@ $(FRONT): native/examples/front.rs native/Cargo.toml native/Cargo.lock
 	@touch $@
 
 # PySpark has no wheel: uv builds one, with the build tools pinned in pyproject.toml. A cache would take gigabytes.
-# Headrace, and what it needs, is what stands in .venv. Tests start a hundred sessions: half of what each takes is loading classes.
-$(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml tests/spark/quick.py $(VENV)/.uv-$(UV_VERSION)
+# Headrace, and what it needs, is what stands in .venv.
+$(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/%/pom.xml $(VENV)/.uv-$(UV_VERSION)
 	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "Spark needs Java 17 and Maven" >&2; exit 1; }
 	@echo "installing Spark $* in $(SPARK)/$*"
 	@rm -rf $(SPARK)/$*
@@ -111,8 +112,13 @@ $(SPARK)/%/.ready: tests/spark/profiles/%/requirements.txt tests/spark/profiles/
 		dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(SPARK)/$*/jars
 	@echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
 		>$$($(SPARK)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headrace.pth
-	@$(SPARK)/$*/bin/python tests/spark/quick.py
 	@touch $@
+
+# Tests start hundreds of sessions: half of what each takes is loading classes.
+$(SPARK)/%/spark.jsa: tests/spark/quick.py $(SPARK)/%/.ready
+	@$(SPARK)/$*/bin/python $<
+
+$(SPARK)/3.5/spark.jsa: $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready
 
 # Only the tables of testdata/hudi are made with it.
 $(SPARK)/hudi/.ready: testdata/hudi/pom.xml $(SPARK)/3.5/.ready
@@ -246,7 +252,7 @@ test-native: $(VENV)/.synced-spark ## the tests of the parts in Rust and Scala
 		$(MVN) --file $(PLUGIN)/pom.xml --activate-profiles spark-$$line test || exit 1; \
 	done
 
-servers: $(SPARK_READY) $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready $(SERVERS_READY) ## install what the slow tests run: Spark, Hadoop, Kafka and the like (make --jobs=3 servers: side by side)
+servers: $(SPARK_QUICK) $(SERVERS_READY) ## install what the slow tests run: Spark, Hadoop, Kafka and the like (make --jobs=3 servers: side by side)
 	@:
 
 test-all: test test-native test-engines $(VENV)/.synced-native $(VENV)/.synced-spark $(VENV)/.synced-bench $(FRONT) $(FACES) servers ## make test, then the slow tests, with Spark and servers

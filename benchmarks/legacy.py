@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -37,12 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
-_ROOT = Path(__file__).parent.parent
-_JARS = [str(_ROOT / ".spark" / name / "*") for name in ("hudi", "kafka")]
 _SESSIONS = 6
 """Parts of the machine's memory, of which each session has one: four are there at once, and what they write."""
 _SETTINGS = {
-    "spark.driver.extraClassPath": ":".join(_JARS),
     "spark.driver.memory": f"{psutil.virtual_memory().total // _SESSIONS >> 20}m",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",

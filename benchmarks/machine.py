@@ -20,7 +20,7 @@ _ROOT = Path(__file__).parent.parent
 _BUSY_PERCENT = 50.0
 _LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 60.0
-_SETTINGS = ("HEADRACE_BENCH_DATA", "HEADRACE_BENCH_JAVA", "HEADRACE_TAXI_FILES")
+_SETTINGS = ("HEADRACE_BENCH_DATA", "HEADRACE_BENCH_JAVA", "HEADRACE_TAXI_FILES", "HUDI_CONF_DIR")
 """Variables of the environment that change what is measured."""
 
 

@@ -69,6 +69,8 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
             agree(measured, turn)
             samples += turn
         elsewhere = others.share()
+        for process in warm.values():  # a JVM takes a second: they end side by side
+            process.end()
         counts = {r.case.name: r.done for r in repeated}
     return Measurement(tuple(samples), elsewhere, counts)
 

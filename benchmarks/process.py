@@ -82,9 +82,13 @@ class CaseProcess:
             size=found.size,
         )
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """Tell it to, and do not wait."""
         with contextlib.suppress(OSError):
             self._send(None)
+
+    def close(self) -> None:
+        self.end()
         try:
             self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

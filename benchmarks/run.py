@@ -28,9 +28,10 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     scale = workload.sizes[size] if size in SIZES else float(size)
     begun = time.perf_counter()
     with progress.status(f"{workload.name}: data") as status:
-        load = quiet_load(force)
+        if not force:
+            quiet_load(force)  # before data are made, which may take long
         with workload.opened(scale) as cases:
-            load = max(load, quiet_load(force), key=lambda found: found.cpu)
+            load = quiet_load(force)
             started = dt.datetime.now(dt.UTC)
             found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
     return Report(

@@ -20,6 +20,10 @@ from benchmarks import data, spark_data
 from benchmarks.runner import Run
 from benchmarks.workload import Case, Goal, Workload
 
+sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose sessions are as quick
+
+from spark.quick import CLASSPATH, classpath
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -57,6 +61,7 @@ def opened(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
     """A session on this machine's processors, with the Arrow data source."""
     import headrace.spark
 
+    os.environ[CLASSPATH] = classpath()
     with kept(headrace.spark.session(master="local[*]", config=SETTINGS | dict(settings))) as session:
         yield session
 

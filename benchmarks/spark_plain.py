@@ -16,11 +16,11 @@ from benchmarks.spark import SETTINGS, java, kept
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
 
 from servers.daemon import Daemon, accepts, free_ports
+from spark.quick import CLASSPATH, classpath
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_HUDI = Path(__file__).parent.parent / ".spark" / "hudi"
 _SETTINGS = SETTINGS | {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -37,13 +37,13 @@ _START_SECONDS = 120.0
 
 @contextmanager
 def plain_session(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
-    """Of this environment's Spark, with Delta and Hudi, unless the settings say otherwise."""
+    """Of this environment's Spark, with Delta, unless the settings say otherwise."""
     from pyspark.sql import SparkSession
 
-    classes = {"spark.driver.extraClassPath": f"{sys.prefix}/jars/*:{_HUDI}/*"}
+    os.environ[CLASSPATH] = classpath()
     with tempfile.TemporaryDirectory() as scratch:
         builder = SparkSession.builder.master("local[*]").config("spark.local.dir", scratch)
-        for name, value in (_SETTINGS | _DELTA | classes | dict(settings)).items():
+        for name, value in (_SETTINGS | _DELTA | dict(settings)).items():
             builder = builder.config(name, value)
         with kept(builder.getOrCreate()) as session:
             yield session
@@ -55,7 +55,6 @@ def connect_server(python: str) -> Iterator[int]:
     with tempfile.TemporaryDirectory() as scratch:
         (port,) = free_ports(1)
         settings = _DELTA | {
-            "spark.driver.extraClassPath": f"{_prefix(python)}/jars/*",
             "spark.driver.extraJavaOptions": java(_prefix(python)),
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),
@@ -108,7 +107,8 @@ def _server(
     command += ["spark-internal"]
     for name, value in hive.items():
         command += ["--hiveconf", f"{name}={value}"]
-    server = Daemon(command, scratch / "log", os.environ | {"SPARK_HOME": str(home)})
+    environment = os.environ | {"SPARK_HOME": str(home), CLASSPATH: classpath(_prefix(python))}
+    server = Daemon(command, scratch / "log", environment)
     server.start()
     try:
         server.wait(lambda: accepts(port), _START_SECONDS)

@@ -81,6 +81,7 @@ DIFFERENT = ("memory", "commits", "storage-large", "hudi-partition", "spark-pit"
 SECONDS = 800
 _FEW = "-Dspark.sql.shuffle.partitions=2 -Dspark.databricks.delta.snapshotPartitions=1"
 """Spark's 200 and Delta's 50 take most of the time where there is hardly a row in each."""
+_HUDI = Path(__file__).parent / "benchmarks" / "hudi"
 
 
 def command(*arguments: object) -> list[str]:
@@ -89,7 +90,8 @@ def command(*arguments: object) -> list[str]:
 
 def environment() -> dict[str, str]:
     """A terminal that breaks no names in two, and JVMs that start soon."""
-    return os.environ | {"COLUMNS": "200", "HEADRACE_BENCH_JAVA": f"{java_options('{prefix}')} {_FEW}"}
+    quick = {"HEADRACE_BENCH_JAVA": f"{java_options('{prefix}')} {_FEW}", "HUDI_CONF_DIR": str(_HUDI)}
+    return os.environ | {"COLUMNS": "200"} | quick
 
 
 def bench(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests" / "spark"))
 from session import save
 
 SETTINGS = {
-    "spark.driver.extraClassPath": f"{Path(sys.prefix).parent / 'hudi'}/*",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",

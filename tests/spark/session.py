@@ -9,25 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from quick import CLASSPATH, SMALL, classpath, java_options
 
-_SETTINGS = {
+_SETTINGS = SMALL | {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.driver.extraClassPath": f"{sys.prefix}/jars/*",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Tables are small: most of the time goes by with compiling and with tasks that have nothing to do.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.driver.extraJavaOptions": f"{java_options()} -Duser.timezone=UTC",
 }
 # Tables are written as everybody's Spark writes them, with times in INT96, for which these are of no use.
 _RESULTS = {
@@ -39,6 +32,7 @@ _RESULTS = {
 def start(folder: Path, settings: Mapping[str, str] = {}) -> SparkSession:
     """A session in a JVM of its own, which ends with this process; its own files lie in `folder`."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ[CLASSPATH] = classpath()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ.pop("SPARK_HOME", None)
     builder = SparkSession.builder.master("local[2]")  # unless the settings say otherwise

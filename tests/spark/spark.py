@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark.quick import java_options
+from spark.quick import CLASSPATH, classpath, java_options
 
 _ROOT = Path(__file__).parent.parent.parent
 PROFILES = ("3.5", "4.1")
@@ -41,7 +41,11 @@ def interpreter(profile: str) -> Path:
 def environment(profile: str) -> dict[str, str]:
     """With which a program of its own starts Spark soon."""
     home = _ROOT / ".spark" / profile
-    quick = {"SPARK_SUBMIT_OPTS": java_options(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    quick = {
+        "SPARK_SUBMIT_OPTS": java_options(home),
+        CLASSPATH: classpath(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     return os.environ | quick | {"PYSPARK_PYTHON": str(home / "bin" / "python")}
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spark.quick import CLASSPATH
 from spark.spark import PROFILES, environment, interpreter
 
 pytestmark = pytest.mark.slow
@@ -20,10 +21,10 @@ ROWS = 100_000
 
 
 def run(profile: str, program: str, *arguments: object) -> Any:
-    """What a program of its own printed last, in the environment of one version of Spark."""
+    """What a program of its own printed last, in the environment of one version of Spark that has nothing besides."""
     ran = subprocess.run(
         [interpreter(profile), "-c", textwrap.dedent(program), *map(str, arguments)],
-        env=environment(profile),
+        env=environment(profile) | {CLASSPATH: ""},
         capture_output=True,
         timeout=240,
         check=False,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark.quick import java_options
+from spark.quick import CLASSPATH, classpath, java_options
 from spark_rows.same import assert_same
 
 # Run by the Python that has the PySpark; elsewhere there is none, and these tests are none to be skipped.
@@ -21,7 +21,8 @@ Ask = Callable[[], Any]
 def spark() -> Iterator[Any]:
     import headrace.spark
 
-    os.environ["SPARK_SUBMIT_OPTS"] = java_options()  # of all sessions that tests start, too
+    # Of all sessions that tests start, too.
+    os.environ |= {"SPARK_SUBMIT_OPTS": java_options(), CLASSPATH: classpath()}
     session = headrace.spark.session(
         master="local[2]",
         config={
