@@ -51,9 +51,13 @@ def java_options(prefix: str | Path = sys.prefix) -> str:
 def classpath(prefix: str | Path = sys.prefix) -> str:
     """Delta, and for Spark 3.5 Hudi and Kafka's reader. Of what is not installed Java finds nothing."""
     folders = [Path(prefix, "jars")]
-    if folders[0].parent.name == "3.5":
+    if _has_hudi(prefix):
         folders += [Path(prefix).with_name(name) for name in ("hudi", "kafka")]
     return ":".join(f"{folder}/*" for folder in folders)
+
+
+def _has_hudi(prefix: str | Path = sys.prefix) -> bool:
+    return Path(prefix).name == "3.5"
 
 
 def _lay_up(archive: Path) -> None:
@@ -104,7 +108,7 @@ def _work() -> None:
     rows.write.format("delta").save(delta)
     session.sql(f"UPDATE delta.`{delta}` SET b = 'x' WHERE a < 3")
     session.read.format("delta").load(delta).toPandas()
-    if "hudi" in classpath():
+    if _has_hudi():
         hudi = f"{Path.cwd()}/hudi"
         rows.write.format("hudi").options(**_HUDI).save(hudi)
         session.read.format("hudi").load(hudi).toPandas()
