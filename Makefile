@@ -120,7 +120,7 @@ $(SPARK)/%/spark.jsa: tests/spark/quick.py $(SPARK)/%/.ready
 
 $(SPARK)/3.5/spark.jsa: $(SPARK)/hudi/.ready $(SPARK)/kafka/.ready
 
-# Only the tables of testdata/hudi are made with it.
+# Tables of Hudi are made with it, those of testdata and of benchmarks.
 $(SPARK)/hudi/.ready: testdata/hudi/pom.xml $(SPARK)/3.5/.ready
 	@echo "installing Hudi in $(SPARK)/hudi"
 	@rm -rf $(SPARK)/hudi

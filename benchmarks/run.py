@@ -29,7 +29,7 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     begun = time.perf_counter()
     with progress.status(f"{workload.name}: data") as status:
         if not force:
-            quiet_load(force)  # before data are made, which may take long
+            quiet_load(force=False)  # before data are made, which may take long
         with workload.opened(scale) as cases:
             load = quiet_load(force)
             started = dt.datetime.now(dt.UTC)

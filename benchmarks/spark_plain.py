@@ -16,7 +16,7 @@ from benchmarks.spark import SETTINGS, java, kept
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # whose servers these are
 
 from servers.daemon import Daemon, accepts, free_ports
-from spark.quick import CLASSPATH, classpath
+from spark.quick import CLASSPATH, DELTA, classpath
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +27,6 @@ _SETTINGS = SETTINGS | {
     "spark.driver.memory": "8g",
     "spark.driver.maxResultSize": "0",
     "spark.sql.shuffle.partitions": str(len(processors())),
-}
-_DELTA = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 _START_SECONDS = 120.0
 
@@ -43,7 +39,7 @@ def plain_session(settings: Mapping[str, str] = {}) -> Iterator[SparkSession]:
     os.environ[CLASSPATH] = classpath()
     with tempfile.TemporaryDirectory() as scratch:
         builder = SparkSession.builder.master("local[*]").config("spark.local.dir", scratch)
-        for name, value in (_SETTINGS | _DELTA | dict(settings)).items():
+        for name, value in (_SETTINGS | DELTA | dict(settings)).items():
             builder = builder.config(name, value)
         with kept(builder.getOrCreate()) as session:
             yield session
@@ -54,7 +50,7 @@ def connect_server(python: str) -> Iterator[int]:
     """Spark Connect with Delta, of an environment; its port."""
     with tempfile.TemporaryDirectory() as scratch:
         (port,) = free_ports(1)
-        settings = _DELTA | {
+        settings = DELTA | {
             "spark.driver.extraJavaOptions": java(_prefix(python)),
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),

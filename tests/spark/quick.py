@@ -26,10 +26,12 @@ SMALL = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-_SETTINGS = {
+DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+}
+_SETTINGS = {
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",  # Hudi asks for it
     "spark.ui.enabled": "false",
 }
 _HUDI = {
@@ -87,7 +89,7 @@ def _work() -> None:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]")
-    for name, value in (SMALL | _SETTINGS).items():
+    for name, value in (SMALL | DELTA | _SETTINGS).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from quick import CLASSPATH, SMALL, classpath, java_options
+from quick import CLASSPATH, DELTA, SMALL, classpath, java_options
 
-_SETTINGS = SMALL | {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+_SETTINGS = {
+    **SMALL,
+    **DELTA,
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
