@@ -9,11 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "spark"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "testdata" / "hudi"))
 
 from maker import SETTINGS
-from session import start
+
+from spark.session import start
 
 _OPTIONS = {
     "hoodie.datasource.write.precombine.field": "",

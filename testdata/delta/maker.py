@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests" / "spark"))
+sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests"))
 
-from session import save
+from spark.session import save
 
 
 class Maker:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import tables  # noqa: F401
 from maker import SETTINGS, TABLES, Maker
-from session import start
+
+from spark.session import start
 
 ROOT = Path(__file__).parent
 

@@ -19,9 +19,9 @@ from typing import Any
 import headrace_spark
 import pyspark
 from pyspark.sql import SparkSession
-from session import save, start
 
 import headrace as hr
+from spark.session import save, start
 
 
 def main(folder: Path) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from quick import CLASSPATH, DELTA, SMALL, classpath, java_options
+
+from spark.quick import CLASSPATH, DELTA, SMALL, classpath, java_options
 
 _SETTINGS = {
     **SMALL,

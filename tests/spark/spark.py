@@ -60,7 +60,8 @@ class Spark:
         self._log = folder / "log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [python, Path(__file__).with_name("server.py"), folder],
+                [python, "-m", "spark.server", folder],
+                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
