@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from benchmarks.others import Others
-from benchmarks.process import CaseProcess, running
+from benchmarks.process import CaseProcess, opening, running
 from benchmarks.sample import Sample
 from benchmarks.workload import Case
 
@@ -46,17 +46,20 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
     measured = [case for case in cases if case.role == "measured"]
     with contextlib.ExitStack() as stack:
         repeated = [stack.enter_context(_repeating(case)) for case in cases if case.role == "background"]
-        warm: dict[str, CaseProcess] = {}
+        tell("opening")
+        # Side by side: a JVM takes seconds to start.
+        warm = {case.name: stack.enter_context(opening(case)) for case in measured if not case.fresh}
+        for process in warm.values():
+            process.wait()
         for case in cases:
             if case.role == "background":
                 continue
             tell(f"{case.name}: first run")
-            if case.fresh or case.role == "reference":
-                samples.append(_fresh(case, 0))
-            else:
-                warm[case.name] = stack.enter_context(running(case))
+            if case.name in warm:
                 samples.append(warm[case.name].run(0, first=True))
                 _warm_up(warm[case.name], runs, case.warm_up)
+            else:
+                samples.append(_fresh(case, 0))
         agree(cases, samples)
         for number in range(1, runs + 1):
             tell(f"round {number} of {runs}")

@@ -34,7 +34,10 @@ class CaseFailed(Exception):
 
 
 class CaseProcess:
-    """One case in a process of its own, which is warm after its first run. What it says goes to `log`."""
+    """One case in a process of its own, which is warm after its first run. What it says goes to `log`.
+
+    It opens by itself, so that several can side by side: `wait` for each.
+    """
 
     def __init__(self, case: Case, log: IO[bytes]) -> None:
         self.case = case
@@ -52,13 +55,21 @@ class CaseProcess:
             raise CaseFailed(
                 f"{case.name} needs {case.python}, which is not there: make bench WORKLOAD=… installs what it needs"
             ) from None
+        self._client = psutil.Process(self._process.pid)
+        self._services: set[psutil.Process] = set()
         try:
             self._send(Start(case.runner, case.servers))
+        except BaseException:
+            self._kill()
+            raise
+
+    def wait(self) -> None:
+        """Until it is open, as it must be before it runs. Raises CaseFailed."""
+        try:
             ready: Ready = self._receive()
         except BaseException:
             self._kill()
             raise
-        self._client = psutil.Process(self._process.pid)
         self._services = {psutil.Process(pid) for pid in ready.services}
 
     def run(self, number: int, *, first: bool = False) -> Sample:
@@ -151,6 +162,15 @@ class CaseProcess:
 
 @contextlib.contextmanager
 def running(case: Case) -> Iterator[CaseProcess]:
+    """A process that is open."""
+    with opening(case) as process:
+        process.wait()
+        yield process
+
+
+@contextlib.contextmanager
+def opening(case: Case) -> Iterator[CaseProcess]:
+    """A process that must be waited for."""
     with tempfile.TemporaryFile() as log:
         process = CaseProcess(case, log)
         try:

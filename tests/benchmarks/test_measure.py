@@ -78,12 +78,26 @@ def test_each_case_is_at_each_place_and_none_follows_itself(right: Path) -> None
         assert {one[place] for one in rounds} == {case.name for case in three}
 
 
+def test_processes_open_side_by_side_before_any_runs(right: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    for step in ("__init__", "wait", "run"):
+        done = getattr(CaseProcess, step)
+
+        def noted(self: CaseProcess, *given: Any, step: str = step, done: Any = done, **named: Any) -> Any:
+            told.append(step)
+            return done(self, *given, **named)
+
+        monkeypatch.setattr(CaseProcess, step, noted)
+    measure(cases(right, right), 1, lambda text: None)
+    assert told == ["__init__"] * 2 + ["wait"] * 2 + ["run"] * 4
+
+
 def test_a_wrong_result_is_refused(right: Path, tmp_path: Path) -> None:
     both = cases(right, lake(tmp_path / "wrong", [*ROWS[:-1], {**ROWS[-1], "l_tax": 14.0}]))
     told: list[str] = []
     with pytest.raises(WrongResult, match="embedded and by hand do not give the same rows"):
         measure(both, 3, told.append)
-    assert told == ["by hand: first run", "embedded: first run"]  # no round was timed
+    assert told == ["opening", "by hand: first run", "embedded: first run"]  # no round was timed
 
 
 def test_rows_and_checksums_are_compared_where_an_answer_is_promised() -> None:
