@@ -50,6 +50,8 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
         # Side by side: a JVM takes seconds to start.
         warm = {case.name: stack.enter_context(opening(case)) for case in measured if not case.fresh}
         for process in warm.values():
+            stack.callback(process.end)  # before any is waited for: they end side by side, however this ends
+        for process in warm.values():
             process.wait()
         for case in cases:
             if case.role == "background":
@@ -72,8 +74,6 @@ def measure(cases: Sequence[Case], runs: int, tell: Callable[[str], None]) -> Me
             agree(measured, turn)
             samples += turn
         elsewhere = others.share()
-        for process in warm.values():  # a JVM takes a second: they end side by side
-            process.end()
         counts = {r.case.name: r.done for r in repeated}
     return Measurement(tuple(samples), elsewhere, counts)
 

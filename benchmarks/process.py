@@ -57,6 +57,7 @@ class CaseProcess:
             ) from None
         self._client = psutil.Process(self._process.pid)
         self._services: set[psutil.Process] = set()
+        self._open = False
         try:
             self._send(Start(case.runner, case.servers))
         except BaseException:
@@ -71,6 +72,7 @@ class CaseProcess:
             self._kill()
             raise
         self._services = {psutil.Process(pid) for pid in ready.services}
+        self._open = True
 
     def run(self, number: int, *, first: bool = False) -> Sample:
         """Do the job once. The first time the memory is watched, and the answer's content is told."""
@@ -99,6 +101,9 @@ class CaseProcess:
             self._send(None)
 
     def close(self) -> None:
+        if not self._open:  # it would not hear of its end before it is
+            self._kill()
+            return
         self.end()
         try:
             self._process.wait(_END_SECONDS)

@@ -92,6 +92,18 @@ def test_processes_open_side_by_side_before_any_runs(right: Path, monkeypatch: p
     assert told == ["__init__"] * 2 + ["wait"] * 2 + ["run"] * 4
 
 
+def test_what_has_not_opened_is_not_waited_for_when_another_fails(right: Path, tmp_path: Path) -> None:
+    _, failing = cases(right, tmp_path / "empty")
+    never = tmp_path / "never"
+    never.write_text("#!/bin/sh\nexec sleep 1000\n")
+    never.chmod(0o755)
+    slow = [dataclasses.replace(failing, name=f"slow {i}", python=str(never)) for i in range(3)]
+    begun = time.monotonic()
+    with pytest.raises(CaseFailed, match="embedded failed"):
+        measure([failing, *slow], 1, lambda text: None)
+    assert time.monotonic() - begun < 25
+
+
 def test_a_wrong_result_is_refused(right: Path, tmp_path: Path) -> None:
     both = cases(right, lake(tmp_path / "wrong", [*ROWS[:-1], {**ROWS[-1], "l_tax": 14.0}]))
     told: list[str] = []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import random
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +24,10 @@ KEEPER = 'exec 3<&0; (read -r _ <&3 || kill -KILL $$) >/dev/null 2>&1 & exec "$@
 # Below the ports that Linux gives to whoever asks for any: what a killed server listened on is still free when it
 # is started again.
 PORTS = range(16384, 32768)
+
+# Each byte stands for a port: who has asked for one holds its lock to the end of its process, as a server may
+# take seconds until it listens.
+_ASKED = (Path(tempfile.gettempdir()) / f"headrace-ports-{os.getuid()}").open("ab")
 
 
 class Daemon:
@@ -107,7 +113,7 @@ class Daemon:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
+    """Ports of 127.0.0.1 that nobody listens on, nor another process of the tests has asked for."""
     found: list[int] = []
     for port in random.SystemRandom().sample(PORTS, len(PORTS)):
         with socket.socket() as probe:
@@ -118,7 +124,9 @@ def free_ports(count: int) -> list[int]:
                 if error.errno != errno.EADDRINUSE:
                     raise
             else:
-                found.append(port)
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.lockf(_ASKED, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+                    found.append(port)
         if len(found) == count:
             break
     return found

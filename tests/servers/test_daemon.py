@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from servers import daemon
 from servers.daemon import Daemon, accepts, free_ports
 
 HOLD = """
@@ -57,3 +58,16 @@ def test_a_server_that_does_not_start_is_told_with_what_it_said(tmp_path: Path) 
     broken.start()
     with pytest.raises(RuntimeError, match="no such luck"):
         broken.wait(lambda: False)
+
+
+def test_no_two_processes_are_given_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = "from servers.daemon import free_ports; print(*free_ports(1), flush=True); input()"
+    command = [sys.executable, "-c", ask]
+    folder = Path(__file__).parents[1]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=folder) as other:
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        monkeypatch.setattr(daemon, "PORTS", range(port, port + 1))
+        assert free_ports(1) == []
+        other.communicate("\n")
+    assert free_ports(1) == [port]
