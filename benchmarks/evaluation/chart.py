@@ -144,9 +144,9 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
     sizes = list(dict.fromkeys(map(_size, speed_ups)))
     pairs = list(dict.fromkeys((found.system, found.against) for found in speed_ups))
     if len(sizes) == 1 and len(pairs) > 1:
-        places = [system for system, _ in pairs]
+        places = [against for _, against in pairs]
         _curve(axes, [(float(at), found) for at, found in enumerate(speed_ups)], _COLOURS[0], None)
-        axes.set_xlabel(f"system, each beside its counterpart{_disturbed(speed_ups)}")
+        axes.set_xlabel(f"what it stands beside{_disturbed(speed_ups)}")
     else:
         places = sizes
         for number, (system, against) in enumerate(pairs):

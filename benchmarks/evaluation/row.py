@@ -35,7 +35,8 @@ _RATIOS_HEAD = (
     *("paper", "experiment", "size", "processors", "system", "beside"),
     *("times as fast", "low", "high", "printed from", "printed to", "source", "noisy"),
 )
-_AT_MOST = "% at most"
+AT_MOST = "% at most"
+"""A figure's unit: of the whole."""
 _LESS = "% less"
 _THOUSANDS = "k rows/s"
 
@@ -129,7 +130,7 @@ def _row(
         point.name,
         step.cpus,
         case,
-        next((f for f in own if f.unit in (experiment.unit, _AT_MOST)), None),
+        next((f for f in own if f.unit in (experiment.unit, AT_MOST)), None),
         speed,
         next((f for f in own if f.unit == _LESS), None),
         here,

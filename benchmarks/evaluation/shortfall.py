@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.evaluation.row import Row, SpeedUp
+from benchmarks.evaluation.row import AT_MOST, Row, SpeedUp
 
 
 def shortfalls(rows: Sequence[Row], speed_ups: Sequence[SpeedUp]) -> list[str]:
@@ -17,6 +17,7 @@ def shortfalls(rows: Sequence[Row], speed_ups: Sequence[SpeedUp]) -> list[str]:
             if found.here and found.printed and found.here.high < min(found.printed.values)
         ),
         *(_longer(row) for row in rows if _is_longer(row)),
+        *(_more(row) for row in rows if _is_more(row)),
     ]
 
 
@@ -53,6 +54,19 @@ def _longer(row: Row) -> str:
     takes = {"s": f"takes {times} as long as", "bytes": f"takes {times} as many bytes as"}
     told = takes.get(row.experiment.unit, f"gives {times} the {row.experiment.unit} of")
     return f"{_place(row)}: {row.system} {told} {row.printed.system} on the paper's machine."
+
+
+def _is_more(row: Row) -> bool:
+    """It is a greater share than the paper has at most, whichever system's."""
+    at_most = row.printed is not None and row.printed.unit == AT_MOST
+    return at_most and row.here is not None and row.here.value.low > row.printed.value
+
+
+def _more(row: Row) -> str:
+    assert row.here is not None
+    assert row.printed is not None
+    share, most = row.here.value.value, row.printed.value
+    return f"{_place(row)}: {row.system} take {share:.0f} % of the whole, which in the paper is {most:g} % at most."
 
 
 def _place(found: Row | SpeedUp) -> str:

@@ -38,7 +38,11 @@ EXPERIMENTS = (
         ours="Headrace, Hudi",
         against="Spark, Hudi",
         also=tuple(
-            ("Headrace, Delta", rival) for rival in ("Spark, Delta", "Spark Connect", "PostgreSQL, pyodbc")
+            ("Headrace, Delta", rival)
+            for rival in (
+                *("Spark, Delta", "Spark Connect", "PostgreSQL, pyodbc", "PostgreSQL, ADBC"),
+                *("Feast, remote", "ROAPI", "ROAPI, in memory", "DuckDB, in process"),
+            )
         ),
         said=f"{_CLOUDS} Feast reads without the join that its own API would begin with. Spark without Arrow is left "
         "out above 5 M rows, for which its memory is not enough. Each read is the second of its process, for which a "
@@ -58,6 +62,7 @@ EXPERIMENTS = (
         },
         ours="Headrace, Hudi",
         against="Spark, Hudi",
+        also=(("Headrace, Delta", "Spark, Delta"), ("Headrace, Delta", "DuckDB, in process")),
         said=_CLOUDS,
     ),
     Experiment(
@@ -73,6 +78,7 @@ EXPERIMENTS = (
         },
         ours="Headrace, Parquet",
         against="Spark",
+        also=(("Headrace, Parquet", "pq.read_table"),),
         said="The paper's figures of this are in a picture; the two that its text prints stand with its tutorial.",
     ),
     Experiment(
