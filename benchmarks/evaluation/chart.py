@@ -38,7 +38,7 @@ _UNITS: dict[Unit, str] = {"s": "seconds", "bytes": "bytes", "MB/s": "MB/s", "%"
 
 def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
     """Write a PNG: what is measured on a logarithmic scale, with 95 % intervals, and the ratios."""
-    figure = Figure(figsize=(10.5, 3.8), dpi=110, layout="constrained")
+    figure = Figure(figsize=(12, 4), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     absolute, ratios = figure.subplots(1, 2, width_ratios=(2, 1))
     _measured(absolute, rows)
@@ -136,7 +136,11 @@ def _boxes(
 
 
 def _size(found: Row | SpeedUp) -> str:
-    return found.size if found.cpus is None else f"{found.size}\n{found.cpus} CPU"
+    return (
+        found.size
+        if found.cpus is None
+        else f"{found.size}\n{found.cpus} CPU{'' if found.cpus == 1 else 's'}"
+    )
 
 
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
@@ -153,12 +157,12 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
             away = (number - (len(pairs) - 1) / 2) * 0.5 / len(pairs)
             own = [found for found in speed_ups if (found.system, found.against) == (system, against)]
             placed = [(sizes.index(_size(found)) + away, found) for found in own]
-            _curve(axes, placed, _COLOURS[number * 2 % len(_COLOURS)], f"{system} beside {against}")
+            _curve(axes, placed, _COLOURS[number * 2 % len(_COLOURS)], f"{system}\nbeside {against}")
         axes.set_xlabel(f"size{_disturbed(speed_ups)}")
-        axes.legend(fontsize=6)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=7)
     axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
     axes.set_xlim(-0.6, len(places) - 0.4)
-    _name(axes, places, room=40)
+    _name(axes, places, room=45)
     known = [found.here.value for found in speed_ups if found.here]
     known += [value for found in speed_ups if found.printed for value in found.printed.values]
     is_wide = bool(known) and max(known) > _WIDE * min(known)
@@ -168,7 +172,8 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
         axes.set_ylim(bottom=0)
     unit = speed_ups[0].experiment.unit
     told = " (logarithmic)" if is_wide else ""
-    axes.set_ylabel(f"times as {'small' if unit == 'bytes' else 'fast'}{told}\nred: the paper")
+    red = "\nred: the paper" if any(found.printed for found in speed_ups) else ""
+    axes.set_ylabel(f"times as {'small' if unit == 'bytes' else 'fast'}{told}{red}")
 
 
 def _curve(axes: Axes, placed: Sequence[tuple[float, SpeedUp]], colour: str, label: str | None) -> None:

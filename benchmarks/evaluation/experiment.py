@@ -48,6 +48,7 @@ class Experiment:
         unit: of what is compared.
         beyond: a case; what is compared is the share of each other's time that it takes longer. The unit is `%`.
         whole: whether what is given has all rows of the table, so that rows a second can be told.
+        kinds: whether its sizes are of several kinds, so that the last does not stand for the others.
         boxes: whether all runs are drawn, as boxes, as the paper has them.
         said: what is to be known of the comparison, in a sentence.
     """
@@ -63,6 +64,7 @@ class Experiment:
     sums: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     unit: Unit = "s"
     whole: bool = True
+    kinds: bool = False
     boxes: bool = False
     also: tuple[tuple[str, str], ...] = ()
     beyond: str | None = None
@@ -79,4 +81,4 @@ class Experiment:
     @property
     def slug(self) -> str:
         """For names of files and places in a page."""
-        return self.key.replace("/", "-").replace(" ", "-")
+        return self.key.replace("/", "-").replace(",", "").replace(" ", "-")

@@ -1,4 +1,4 @@
-"""The report of a suite: a folder with one page that stands alone, its pictures, and all of its figures as CSV."""
+"""The report of a suite: a folder with one page that stands alone, its pictures, its figures as CSV and a summary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmarks.evaluation import chart, row, scaling
+from benchmarks.evaluation import chart, row, scaling, summary
+from benchmarks.evaluation.amount import amount, megabytes
 from benchmarks.evaluation.paper import PAPERS, Figure, Paper, figures_of
 from benchmarks.evaluation.row import Printed, Row, SpeedUp
 from benchmarks.evaluation.scaling import Scaling, scalings
@@ -57,6 +58,7 @@ def write(suite: Suite, reports: Mapping[Step, Report], failed: Mapping[Step, st
     scaling.write(
         (found for _, own in shown for one in own for found in one.scalings), folder / "scaling.csv"
     )
+    summary.write(rows, speed_ups, folder / "summary.md")
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -65,11 +67,11 @@ def write(suite: Suite, reports: Mapping[Step, Report], failed: Mapping[Step, st
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "amount": _amount,
+        "amount": amount,
         "figure": _figure,
         "times": _times,
         "printed": _printed,
-        "megabytes": _megabytes,
+        "megabytes": megabytes,
         "machine": _machine,
     }
     page = folder / "index.html"
@@ -122,18 +124,6 @@ def _versions(reports: Iterable[Report]) -> dict[str, list[str]]:
     return {name: sorted(numbers) for name, numbers in found.items()}
 
 
-def _amount(value: float, unit: str) -> str:
-    if unit == "bytes":
-        return _megabytes(value)
-    if unit == "MB/s":
-        return f"{value:,.0f} MB/s"
-    if unit == "%":
-        return f"{value:.1f} %"
-    if value >= 100:
-        return f"{value:,.0f} s"
-    return f"{value:.3g} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
-
-
 def _figure(found: Figure) -> str:
     """As the paper has it."""
     if found.words:
@@ -142,12 +132,8 @@ def _figure(found: Figure) -> str:
         return f"{found.value:g} {found.unit}"
     if found.unit == "x":
         return f"{found.value:g}" + (f" to {found.high:g}" if found.high else "") + " times as fast as it"
-    spread = f" ± {_amount(found.stdev, found.unit)}" if found.stdev else ""
-    return _amount(found.value, found.unit) + spread
-
-
-def _megabytes(value: float) -> str:
-    return f"{value / 1e6:,.1f} MB"
+    spread = f" ± {amount(found.stdev, found.unit)}" if found.stdev else ""
+    return amount(found.value, found.unit) + spread
 
 
 def _times(found: Median) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from benchmarks.catalog import WORKLOADS
 from benchmarks.codec_jvm import passes
-from benchmarks.evaluation import row, session, suite
+from benchmarks.evaluation import row, session, suite, summary
 from benchmarks.evaluation.experiments import EXPERIMENTS
 from benchmarks.evaluation.paper import PAPERS, Paper
 from benchmarks.evaluation.scaling import scalings
@@ -236,6 +236,23 @@ def test_a_report_is_read_as_it_was_written(tmp_path: Path, full: Suite) -> None
     (tmp_path / "report.json").write_text('{"workload": "codec-encode"}')
     with pytest.raises(BadReport, match=r"report\.json"):
         Report.read(tmp_path / "report.json")
+
+
+def test_the_evaluation_is_what_its_runs_give(tmp_path: Path) -> None:
+    laptop, kept = suite.load("laptop"), Path(__file__).parents[2] / "docs" / "evaluation"
+    reports = session.done(laptop, kept / "laptop")
+    assert reports.keys() == set(laptop.steps)
+    rows, speed_ups = row.rows(laptop, reports), row.speed_ups(laptop, reports)
+    row.write(rows, tmp_path / "rows.csv")
+    row.write_ratios(speed_ups, tmp_path / "ratios.csv")
+    for name in ("rows.csv", "ratios.csv"):
+        assert (tmp_path / name).read_text() == (kept / name).read_text()
+    summary.write(rows, speed_ups, tmp_path / "summary.md")
+    written, told = (
+        [line for line in path.read_text().splitlines() if ".csv#L" in line or line.lstrip().startswith("- ")]
+        for path in (tmp_path / "summary.md", kept / "README.md")
+    )
+    assert written == told
 
 
 def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ EXPERIMENTS = (
             ours="Arrow",
             against="Spark",
             said=f"{_ONE_MACHINE} {said}",
+            kinds=name in ("compression", "projection"),
             boxes=True,
             whole=False,
         )
@@ -95,6 +96,7 @@ EXPERIMENTS = (
             ours=f"Arrow, {face}",
             against=f"Spark, {face}",
             said=f"{_ONE_MACHINE} The paper says of these that the conclusions were similar.",
+            kinds=True,
             boxes=True,
             whole=False,
         )

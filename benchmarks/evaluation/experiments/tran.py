@@ -141,5 +141,6 @@ EXPERIMENTS = (
         also=(("4.1, rows", "4.1, pickle"),),
         said="Not in the thesis, whose tasks parse their rows from text.",
         whole=False,
+        kinds=True,
     ),
 )
