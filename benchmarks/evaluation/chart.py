@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evaluation.experiment import Unit
 from benchmarks.evaluation.measured import Measured
+from benchmarks.evaluation.parts import Parts
 from benchmarks.evaluation.row import Row, SpeedUp
 
 _COLOURS = (
@@ -47,6 +48,38 @@ def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
     figure.legend(*absolute.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     for axes in (absolute, ratios):
         axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path)
+
+
+def draw_parts(found: Sequence[Parts], path: Path) -> None:
+    """Write a PNG: of each system at each size a bar, in which its parts have the shares that they take."""
+    figure = Figure(figsize=(12, 4), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    sizes = list(dict.fromkeys(_size(one.whole) for one in found))
+    systems = list(dict.fromkeys(one.whole.system for one in found))
+    names = list(dict.fromkeys(name for one in found for name in one.names))
+    width = 0.85 / len(systems)
+    told: set[str] = set()
+    for one in found:
+        system = systems.index(one.whole.system)
+        at, below = sizes.index(_size(one.whole)) + (system + 0.5) * width - 0.425, 0.0
+        for name, share in zip(one.names, one.here, strict=True):
+            colour = _COLOURS[names.index(name) % len(_COLOURS)]
+            label = None if name in told else name
+            axes.bar(at, share, width * 0.92, bottom=below, color=colour, label=label)
+            told.add(name)
+            below += share
+        if one.printed:
+            label = None if "the paper" in told else "the paper, between its parts"
+            axes.plot(at, one.printed[0], "D", color=_PRINTED, markersize=5, label=label)
+            told.add("the paper")
+    axes.set_ylabel("% of the time")
+    _name(axes, sizes, room=80)
+    axes.set_xlabel(f"size; the bars of each: {'; '.join(systems)}")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{found[0].whole.experiment.about}: parts", fontsize=10)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     figure.savefig(path)
 
 

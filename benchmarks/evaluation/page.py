@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from benchmarks.evaluation import chart, row, scaling, summary
 from benchmarks.evaluation.amount import amount, megabytes
 from benchmarks.evaluation.paper import PAPERS, Figure, Paper, figures_of
+from benchmarks.evaluation.parts import Parts, parts_of
 from benchmarks.evaluation.row import Printed, Row, SpeedUp
 from benchmarks.evaluation.scaling import Scaling, scalings
 from benchmarks.evaluation.shortfall import shortfalls
@@ -30,15 +31,18 @@ _SOURCES = {
 class _Shown:
     """Args:
     alone: what the paper prints of systems that nothing here stands for.
+    stacked: the picture of the parts, where there are some.
     """
 
     chosen: Chosen
     rows: list[Row]
     speed_ups: list[SpeedUp]
     scalings: list[Scaling]
+    parts: list[Parts]
     alone: list[Figure]
     shortfalls: list[str]
     picture: str
+    stacked: str | None
 
 
 def write(suite: Suite, reports: Mapping[Step, Report], failed: Mapping[Step, str], folder: Path) -> Path:
@@ -94,17 +98,26 @@ def _shown(chosen: Chosen, rows: list[Row], speed_ups: list[SpeedUp], folder: Pa
     experiment = chosen.experiment
     own = [found for found in rows if found.experiment == experiment]
     faster = [found for found in speed_ups if found.experiment == experiment]
-    path = folder / f"{experiment.slug}.png"
+    parts = parts_of(experiment, rows)
+    path, stacked = folder / f"{experiment.slug}.png", folder / f"{experiment.slug}-parts.png"
     chart.draw(own, faster, path)
+    if parts:
+        chart.draw_parts(parts, stacked)
     return _Shown(
         chosen,
         own,
         faster,
         scalings(experiment, own),
+        parts,
         [figure for figure in figures_of(experiment) if figure.system not in experiment.systems.values()],
         shortfalls(own, faster),
-        base64.b64encode(path.read_bytes()).decode(),
+        _encoded(path),
+        _encoded(stacked) if parts else None,
     )
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
 
 
 def _machine(report: Report) -> str:

@@ -15,6 +15,7 @@ from benchmarks.codec_jvm import passes
 from benchmarks.evaluation import row, session, suite, summary
 from benchmarks.evaluation.experiments import EXPERIMENTS
 from benchmarks.evaluation.paper import PAPERS, Paper
+from benchmarks.evaluation.parts import parts_of
 from benchmarks.evaluation.scaling import scalings
 from benchmarks.evaluation.shortfall import shortfalls
 from benchmarks.evaluation.suite import Step, Suite
@@ -248,8 +249,9 @@ def test_the_evaluation_is_what_its_runs_give(tmp_path: Path) -> None:
     for name in ("rows.csv", "ratios.csv"):
         assert (tmp_path / name).read_text() == (kept / name).read_text()
     summary.write(rows, speed_ups, tmp_path / "summary.md")
+    item = re.compile(r"\s*- |\|.*\.csv#L")
     written, told = (
-        [line for line in path.read_text().splitlines() if ".csv#L" in line or line.lstrip().startswith("- ")]
+        [line for line in path.read_text().splitlines() if item.match(line)]
         for path in (tmp_path / "summary.md", kept / "README.md")
     )
     assert written == told
@@ -350,6 +352,22 @@ def test_a_pipeline_takes_the_sum_of_its_parts_round_by_round(full: Suite) -> No
     assert times["write, hopsfs", "legacy"] == 64.0
     assert times["write, hopsfs, cold", "legacy"] == 32.0
     assert times["write, hopsfs", "legacy, warm"] == 6.0
+
+
+def test_the_parts_of_a_pipeline_are_shares_of_its_time(full: Suite) -> None:
+    one, two = (
+        next(s for s in full.steps if (s.workload, s.cpus) == ("legacy-100k", cpus)) for cpus in (1, 2)
+    )
+    seconds = {"upload": 2.0, "materialise, cold": 18.0, "materialise": 6.0}
+    rows = row.rows(full, {one: report_of(one, seconds), two: report_of(two, seconds)})
+    (write,) = (experiment for experiment in EXPERIMENTS if experiment.key == "manfredi-2024/write")
+    found = {(parts.whole.system, parts.whole.cpus): parts for parts in parts_of(write, rows)}
+    cold = found["legacy", 1]
+    assert (cold.names, cold.here) == (("upload", "materialise, cold"), (10.0, 90.0))
+    assert cold.printed == pytest.approx((100 * 3.66844 / 59.56844, 100 * 55.900 / 59.56844))
+    assert (found["legacy", 2].here, found["legacy", 2].printed) == ((10.0, 90.0), None)
+    assert (found["legacy, warm", 1].here, found["legacy, warm", 1].printed) == ((25.0, 75.0), None)
+    assert len(found) == 6
 
 
 def test_more_processors_are_told_as_the_thesis_tells_them(full: Suite) -> None:
