@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import itertools
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +25,8 @@ from benchmarks.machine import MEMORY, package_digest
 DATA = Path(os.environ.get("HEADRACE_BENCH_DATA", Path(__file__).parent / "data"))
 """Another folder may be one in memory, such as one of a tmpfs."""
 _UNFINISHED = ".unfinished"
+_NEW_SECONDS = 60.0
+"""In which a folder may not be held yet by who made it."""
 
 
 def tpch(scale: float, tables: Sequence[str]) -> dict[str, Path]:
@@ -69,17 +73,35 @@ def made(name: str, generate: Callable[[Path], None], within: Path = DATA) -> Pa
 @contextlib.contextmanager
 def in_memory() -> Iterator[Path]:
     """A folder in the machine's memory, where there is one, or else on its disk; it is gone at the end."""
-    with temporary("headrace-", MEMORY if MEMORY.is_dir() else None) as folder:
+    with temporary("headrace-bench-", MEMORY if MEMORY.is_dir() else None) as folder:
         yield folder
 
 
 @contextlib.contextmanager
 def temporary(prefix: str, within: Path | None = None) -> Iterator[Path]:
-    """An empty folder that is gone at the end, beside the data unless it is said where."""
+    """An empty folder that is gone at the end, beside the data unless it is said where.
+
+    Those of processes that were killed are removed, too: nobody holds them any more.
+    """
     within = within or DATA
     within.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=within) as folder:
+    for left in within.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError), _held(left):
+            if time.time() - left.stat().st_mtime > _NEW_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=within) as folder, _held(Path(folder)):
         yield Path(folder)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Raises OSError if another process holds it."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(file)
 
 
 def lake(name: str, write: Callable[[hr.FeatureStore], None]) -> Path:

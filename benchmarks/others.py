@@ -20,6 +20,7 @@ class Others:
 
     def __init__(self, servers: Sequence[int] = ()) -> None:
         self._servers = servers
+        self._parents = {process.pid: process.ppid() for process in _all()}
         self._before, self._clock = self._seconds(), time.monotonic()
 
     def share(self) -> float:
@@ -27,14 +28,22 @@ class Others:
         where some came and went.
         """
         passed = (time.monotonic() - self._clock) * len(processors())
-        used = sum(max(0.0, now - self._before.get(who, 0.0)) for who, now in self._seconds().items())
+        found = self._seconds()
+        had = {who.pid: self._before.get(who, 0.0) for who in found}
+        for who in self._before.keys() - found.keys():  # ended: what it had before is now its parent's
+            heir = self._parents.get(who.pid)
+            while heir is not None and heir not in had:
+                heir = self._parents.get(heir)
+            if heir is not None and heir != _ADOPTS:
+                had[heir] += self._before[who]
+        used = sum(max(0.0, now - had[who.pid]) for who, now in found.items())
         return used / passed if passed else 0.0
 
     def _seconds(self) -> dict[psutil.Process, float]:
         """By process: its own seconds, and those of its children that have ended."""
         own = self._own()
         found = {}
-        for process in psutil.process_iter():
+        for process in _all():
             if process in own:
                 continue
             with contextlib.suppress(psutil.Error):
@@ -52,3 +61,13 @@ class Others:
                 root = psutil.Process(pid)
                 found.update((root, *root.children(recursive=True)))
         return found
+
+
+def _all() -> list[psutil.Process]:
+    """Those whose parents can be told."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            process.ppid()
+            found.append(process)
+    return found

@@ -44,7 +44,7 @@ class CaseProcess:
         self._log = log
         try:
             self._process = subprocess.Popen(
-                [case.python, "-m", "benchmarks.worker"],
+                [case.python, "-m", "benchmarks.worker", str(os.getpid())],
                 cwd=_ROOT,
                 env={name: value for name, value in os.environ.items() if name != _UNCOMPILED},
                 stdin=subprocess.PIPE,

@@ -6,16 +6,15 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.checksum import Checksum
 from benchmarks.machine import Load, Machine
 from benchmarks.median import Median
-from benchmarks.outcome import CaseOutcome, GoalOutcome
+from benchmarks.outcome import CaseOutcome, GoalOutcome, timed
 from benchmarks.sample import Sample
 from benchmarks.workload import Goal, Workload
 
@@ -58,47 +57,37 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Whole or not at all."""
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
-        part.replace(path)
+        write_whole(path, json.dumps(dataclasses.asdict(self), indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Report:
         """Raises BadReport."""
         try:
-            found = json.loads(path.read_text())
-            told = found["machine"]
-            found["machine"] = Machine(**told | {"processors": tuple(told["processors"])})
-            found["load"] = Load(**found["load"])
-            found["cases"] = [_case(case) for case in found["cases"]]
-            found["goals"] = [
-                GoalOutcome(Goal(**goal["goal"]), Median(**goal["reached"]), goal["met"])
-                for goal in found["goals"]
-            ]
-            found["samples"] = [
-                Sample(**sample | {"checksum": _checksum(sample["checksum"])}) for sample in found["samples"]
-            ]
-            return cls(**found)
-        except (ValueError, KeyError, TypeError) as error:
+            found = msgspec.json.decode(path.read_bytes(), type=cls)
+        except (msgspec.MsgspecError, RecursionError, OSError) as error:
             raise BadReport(
                 f"{path} is not a report of this version: {error}; measure anew without it"
             ) from None
+        for case in found.cases:
+            own = [sample for sample in found.samples if sample.case == case.name]
+            if len(timed(own)) != found.runs:
+                raise BadReport(
+                    f"{path} has {len(timed(own))} rounds of {case.name}, and is to have {found.runs}; "
+                    "measure anew without it"
+                )
+            if any(sample.wall <= 0 or sample.size == 0 or sample.rows < 0 for sample in own):
+                raise BadReport(f"{path} has runs of {case.name} that cannot be; measure anew without it")
+        return found
 
 
-def _case(found: dict[str, Any]) -> CaseOutcome:
-    ratio = found["ratio"]
-    return CaseOutcome(
-        **found
-        | {
-            "checksum": _checksum(found["checksum"]),
-            "wall": Median(**found["wall"]),
-            "ratio": None if ratio is None else Median(**ratio),
-        }
-    )
-
-
-def _checksum(found: dict[str, Any] | None) -> Checksum | None:
-    return None if found is None else Checksum(**found | {"columns": tuple(found["columns"])})
+def write_whole(path: Path, text: str) -> None:
+    """Or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_text(text)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def show(report: Report, console: Console) -> None:

@@ -26,7 +26,7 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     """
     progress = Console(stderr=True)
     scale = workload.sizes[size] if size in SIZES else float(size)
-    begun = time.perf_counter()
+    begun, ours = time.perf_counter(), machine()
     with progress.status(f"{workload.name}: data") as status:
         if not force:
             quiet_load(force=False)  # before data are made, which may take long
@@ -44,7 +44,7 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
         command=" ".join(["python -m benchmarks", *sys.argv[1:]]),
         started=started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - begun,
-        machine=machine(),
+        machine=ours,
         load=load,
         elsewhere=found.elsewhere,
         noisy=load.busy or is_busy(found.elsewhere),

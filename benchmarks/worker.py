@@ -1,4 +1,5 @@
-"""The process of one case: reads requests from stdin, runs, answers on stdout. Started by `benchmarks.process`.
+"""The process of one case: reads requests from stdin, runs, answers on stdout. Started by `benchmarks.process`, whose
+pid it is given.
 
 It imports nothing that a system under test may lack: Feast's runs in an environment without Headrace.
 """
@@ -10,6 +11,7 @@ import gc
 import os
 import pickle
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -24,12 +26,14 @@ from benchmarks.runner import Answer, Run, Stage, Staged
 from benchmarks.tree import cpu_seconds
 
 _SMALL_ROWS = 100_000
+_LOOK_SECONDS = 1.0
 
 
 def main() -> None:
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not come between the answers
+    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     try:
         _serve(requests, answers)
     except EOFError:  # whoever asked is gone
@@ -39,6 +43,13 @@ def main() -> None:
         _send(answers, Failure(told + traceback.format_exc()))  # the reason first: some show no more
     # All is closed. Libraries that take their time over the end of the interpreter, or complain, are spared it.
     os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """A job that runs would not hear that whoever asked for it was killed."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:

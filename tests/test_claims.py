@@ -15,7 +15,7 @@ SECTION = re.compile(r"^## Measured\n(.*?)^## ", re.DOTALL | re.MULTILINE)
 CLAIM = re.compile(r"\[([\d.,]+)(?: (s|ms|MB|MB/s|%))?\]\((?:docs/evaluation/)?(rows|ratios)\.csv#L(\d+)\)")
 FACTORS = {"ms": Decimal(1000), "MB": Decimal("1e-6")}
 UNITS = {"": ("",), "s": ("s", "ms"), "bytes": ("MB",)}
-COLUMNS = {"rows": ("median",), "ratios": ("times as fast", "printed to")}
+COLUMNS = {"rows": ("median",), "ratios": ("times as fast", "printed from", "printed to")}
 
 Claim = tuple[str, str, str, str]
 

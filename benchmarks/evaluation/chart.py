@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.evaluation.experiment import Unit
+from benchmarks.evaluation.experiment import Experiment, Unit
 from benchmarks.evaluation.measured import Measured
 from benchmarks.evaluation.parts import Parts
 from benchmarks.evaluation.row import Row, SpeedUp
@@ -44,6 +44,8 @@ def draw(rows: Sequence[Row], speed_ups: Sequence[SpeedUp], path: Path) -> None:
     absolute, ratios = figure.subplots(1, 2, width_ratios=(2, 1))
     _measured(absolute, rows)
     _ratios(ratios, speed_ups)
+    if not any(row.here for row in rows):
+        absolute.text(0.5, 0.5, "not measured", transform=absolute.transAxes, ha="center", color="#888888")
     figure.suptitle(rows[0].experiment.about, fontsize=10)
     figure.legend(*absolute.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
     for axes in (absolute, ratios):
@@ -121,7 +123,7 @@ def _measured(axes: Axes, rows: Sequence[Row]) -> None:
         axes.set_yscale("log")
         axes.set_ylabel(f"{_UNITS[unit]} (logarithmic)")
     _name(axes, sizes, room=80)
-    axes.set_xlabel(f"size{_disturbed(rows)}")
+    axes.set_xlabel(f"{_kind(rows[0].experiment)}{_disturbed(rows)}")
 
 
 def _name(axes: Axes, places: Sequence[str], room: int) -> None:
@@ -161,11 +163,17 @@ def _boxes(
             widths=width,
             manage_ticks=False,
             patch_artist=True,
-            boxprops={"facecolor": colour},
+            boxprops={"facecolor": colour, "edgecolor": colour},
             medianprops={"color": "black"},
+            whiskerprops={"color": colour},
+            capprops={"color": colour},
             flierprops={"markersize": 3},
         )
     axes.plot([], [], "s", color=colour, label=label)
+
+
+def _kind(experiment: Experiment) -> str:
+    return "" if experiment.kinds else "size"
 
 
 def _size(found: Row | SpeedUp) -> str:
@@ -177,12 +185,14 @@ def _size(found: Row | SpeedUp) -> str:
 
 
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
-    """A curve for each pair of systems over the sizes; over the pairs, where there is but one size."""
+    """A curve for each pair of systems over the sizes, or points alone; over the pairs, where there is but one size."""
+    experiment = speed_ups[0].experiment
     sizes = list(dict.fromkeys(map(_size, speed_ups)))
     pairs = list(dict.fromkeys((found.system, found.against) for found in speed_ups))
     if len(sizes) == 1 and len(pairs) > 1:
-        places = [against for _, against in pairs]
-        _curve(axes, [(float(at), found) for at, found in enumerate(speed_ups)], _COLOURS[0], None)
+        own = len({against for _, against in pairs}) == len(pairs)
+        places = [against if own else f"{system}\nbeside {against}" for system, against in pairs]
+        _points(axes, [(float(at), found) for at, found in enumerate(speed_ups)], _COLOURS[0])
         axes.set_xlabel(f"what it stands beside{_disturbed(speed_ups)}")
     else:
         places = sizes
@@ -190,8 +200,19 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
             away = (number - (len(pairs) - 1) / 2) * 0.5 / len(pairs)
             own = [found for found in speed_ups if (found.system, found.against) == (system, against)]
             placed = [(sizes.index(_size(found)) + away, found) for found in own]
-            _curve(axes, placed, _COLOURS[number * 2 % len(_COLOURS)], f"{system}\nbeside {against}")
-        axes.set_xlabel(f"size{_disturbed(speed_ups)}")
+            colour, line = _COLOURS[number * 2 % len(_COLOURS)], "" if experiment.kinds else "-"
+            _points(axes, placed, colour)
+            known = [(at, found.here.value) for at, found in placed if found.here]
+            axes.plot(
+                [at for at, _ in known],
+                [value for _, value in known],
+                color=colour,
+                linestyle=line,
+                marker="o",
+                linewidth=0.8,
+                label=f"{system}\nbeside {against}",
+            )
+        axes.set_xlabel(f"{_kind(experiment)}{_disturbed(speed_ups)}")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=7)
     axes.axhline(1, color="#888888", linewidth=0.8, linestyle="--")
     axes.set_xlim(-0.6, len(places) - 0.4)
@@ -203,24 +224,18 @@ def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    unit = speed_ups[0].experiment.unit
     told = " (logarithmic)" if is_wide else ""
     red = "\nred: the paper" if any(found.printed for found in speed_ups) else ""
-    axes.set_ylabel(f"times as {'small' if unit == 'bytes' else 'fast'}{told}{red}")
+    axes.set_ylabel(f"times as {'small' if experiment.unit == 'bytes' else 'fast'}{told}{red}")
 
 
-def _curve(axes: Axes, placed: Sequence[tuple[float, SpeedUp]], colour: str, label: str | None) -> None:
-    known: list[tuple[float, float]] = []
+def _points(axes: Axes, placed: Sequence[tuple[float, SpeedUp]], colour: str) -> None:
     for at, found in placed:
         if found.here:
             here = found.here
             below, above = here.value - here.low, here.high - here.value
             axes.errorbar(at, here.value, yerr=[[below], [above]], fmt="o", color=colour, capsize=3)
-            known.append((at, here.value))
         if found.printed:
             values, beside = found.printed.values, at + 0.1
             axes.vlines(beside, min(values), max(values), color=_PRINTED)
             axes.plot([beside] * len(values), values, "D", color=_PRINTED, markersize=4)
-    axes.plot(
-        [at for at, _ in known], [value for _, value in known], color=colour, linewidth=0.8, label=label
-    )

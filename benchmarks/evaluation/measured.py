@@ -45,7 +45,9 @@ def measured(experiment: Experiment, case: str, point: Point, report: Report | N
     peaks = [s.peak for s in report.samples if s.case in parts and s.peak is not None]
     values = _values(experiment, point, own, found)
     speed = cpu = None
-    if experiment.whole and experiment.unit in ("s", "MB/s"):
+    if not values:
+        return None
+    if experiment.whole and experiment.unit in ("s", "MB/s") and all(sample.rows for sample in runs):
         rows = [sample.rows * point.times for sample in runs]
         speed = statistics.median(n / s.wall for n, s in zip(rows, runs, strict=True))
         cpu = statistics.fmean(1e6 * (s.cpu + s.server_cpu) / n for n, s in zip(rows, runs, strict=True))

@@ -14,8 +14,8 @@ from benchmarks.evaluation.shortfall import shortfalls
 _FIRST = 2
 """The line of a CSV file on which its first row is."""
 _HEAD = (
-    "| experiment | size | Headrace | beside it | times as fast | the paper's |",
-    "|---|---|---|---|---|---|",
+    "| experiment | size | system | beside it | runs | times as fast | the paper's |",
+    "|---|---|---|---|---|---|---|",
 )
 
 
@@ -48,13 +48,22 @@ def _line(number: int, found: SpeedUp, rows: Sequence[Row]) -> str:
         if found.cpus is None
         else f"{found.size}, {found.cpus} CPU{'' if found.cpus == 1 else 's'}"
     )
-    ratios = f"(ratios.csv#L{number})"
-    printed = f"[{max(found.printed.values):.3g}]{ratios}" if found.printed else ""
+    link = f"(ratios.csv#L{number})"
+    of = " of the whole reads" if found.experiment.unit == "%" else ""
+    between = f", {found.here.low:.3g} to {found.here.high:.3g}{of}" if found.here.n > 1 else ""
     cells = (
         *(found.experiment.name, size, _side(found, found.system, rows), _side(found, found.against, rows)),
-        *(f"[{found.here.value:.3g}]{ratios}{', noisy' if found.noisy else ''}", printed),
+        *(f"{found.here.n}", f"[{found.here.value:.3g}]{link}{between}{', noisy' if found.noisy else ''}"),
+        _printed(found, link),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _printed(found: SpeedUp, link: str) -> str:
+    if found.printed is None:
+        return ""
+    values = dict.fromkeys(f"[{value:.3g}]{link}" for value in sorted(found.printed.values))
+    return " to ".join(values) + (", reckoned" if found.printed.source == "shares" else "")
 
 
 def _side(found: SpeedUp, system: str, rows: Sequence[Row]) -> str:

@@ -19,62 +19,13 @@ from benchmarks.evaluation.parts import parts_of
 from benchmarks.evaluation.scaling import scalings
 from benchmarks.evaluation.shortfall import shortfalls
 from benchmarks.evaluation.suite import Step, Suite
-from benchmarks.machine import Load, machine
-from benchmarks.outcome import case_outcomes
+from benchmarks.machine import machine
 from benchmarks.pinning import pinned, processors
 from benchmarks.process import CaseFailed
-from benchmarks.report import BadReport, Report
-from benchmarks.sample import Sample
-from benchmarks.workload import Case
-from rich.console import Console
+
+from reports import report_of
 
 pytestmark = pytest.mark.slow
-
-_SECONDS = {"pickle, a row": 0.5, "headrace": 0.125}
-
-
-def report_of(step: Step, seconds: dict[str, float] = _SECONDS) -> Report:
-    """As if each case took so long in all rounds."""
-    workload = WORKLOADS[step.workload]
-    samples = [
-        Sample(
-            case=name,
-            number=number,
-            first=number == 0,
-            wall=seconds.get(name, 1.0),
-            cpu=1.0,
-            server_cpu=0.0,
-            written=0,
-            rows=10,
-            checksum=None,
-            client_peak=1,
-            service_peak=0,
-            size=100 if name == "headrace" else 250,
-        )
-        for name in workload.systems
-        for number in range(step.runs + 1)
-    ]
-    cases = [Case(name, None) for name in workload.systems]  # type: ignore[arg-type]
-    return Report(
-        workload=step.workload,
-        about=workload.about,
-        size=f"{step.scale:g}",
-        scale=step.scale,
-        unit=workload.unit,
-        runs=step.runs,
-        command="",
-        started="2026-01-01T00:00:00+00:00",
-        seconds=60.0,
-        machine=machine(),
-        load=Load(1.0, 2.0),
-        elsewhere=0.0,
-        noisy=False,
-        background={},
-        baseline=workload.baseline,
-        cases=case_outcomes(dataclasses.replace(workload, baseline=None), cases, samples),
-        goals=[],
-        samples=samples,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -230,13 +181,33 @@ def test_what_is_printed_in_words_is_quoted() -> None:
     assert words == {"4.6 minutes", "less than 16 seconds", ""}
 
 
-def test_a_report_is_read_as_it_was_written(tmp_path: Path, full: Suite) -> None:
-    found = report_of(full.steps[0])
-    found.write(tmp_path / "report.json")
-    assert Report.read(tmp_path / "report.json") == found
-    (tmp_path / "report.json").write_text('{"workload": "codec-encode"}')
-    with pytest.raises(BadReport, match=r"report\.json"):
-        Report.read(tmp_path / "report.json")
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("about = [", "smoke.toml"),
+        ('about = "x"', "experiments"),
+        ('experiments = []\nabout = "x"', "experiments"),
+        ('[[experiments]]\nnames = ["*"]\nsizes = "all"\nruns = 1', "about"),
+        ('about = "x"\n[[experiments]]\nnames = ["*"]\nsizes = "all"\nruns = 0', "runs"),
+        ('about = "x"\n[[experiments]]\nnames = ["*"]\nsizes = "all"\nruns = "three"', "runs"),
+        ('about = "x"\n[[experiments]]\nnames = "*"\nsizes = "all"\nruns = 1', "names"),
+        ('about = "x"\n[[experiments]]\nnames = ["*"]\nsizes = "all"\nruns = 1\ncpus = [0]', "cpus"),
+        ('about = "x"\n[[experiments]]\nnames = ["*"]\nsizes = "all"\nruns = 1\ncpu = [1]', "cpu"),
+        ('about = "x"\n[[experiments]]\nnames = ["nobody/*"]\nsizes = "all"\nruns = 1', "nobody"),
+        ('about = "x"\n[[experiments]]\nnames = ["tran-2021/size"]\nsizes = "SF 1"\nruns = 1', "sizes"),
+        (
+            'about = "x"\n[[experiments]]\nnames = ["hopsworks-2023/read"]\nsizes = ["5 M rows", "10M rows"]\nruns = 1',
+            "10M rows",
+        ),
+    ],
+)
+def test_a_suite_that_asks_for_what_there_is_not_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, why: str
+) -> None:
+    (tmp_path / "smoke.toml").write_text(content)
+    monkeypatch.setattr(suite, "_FOLDER", tmp_path)
+    with pytest.raises(suite.BadSuite, match=why):
+        suite.load("smoke")
 
 
 def test_the_evaluation_is_what_its_runs_give(tmp_path: Path) -> None:
@@ -255,80 +226,6 @@ def test_the_evaluation_is_what_its_runs_give(tmp_path: Path) -> None:
         for path in (tmp_path / "summary.md", kept / "README.md")
     )
     assert written == told
-
-
-def test_a_suite_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    smoke = suite.load("smoke")
-    ran = []
-
-    def run(workload: object, size: str, runs: int, force: bool) -> Report:
-        step = next(s for s in smoke.steps if WORKLOADS[s.workload] is workload and f"{s.scale:g}" == size)
-        ran.append(step)
-        if len(ran) == 3:
-            raise KeyboardInterrupt
-        return report_of(step)
-
-    monkeypatch.setattr(session, "run", run)
-    with pytest.raises(KeyboardInterrupt):
-        session.go_on(smoke, tmp_path, False, Console(quiet=True))
-    assert list(session.done(smoke, tmp_path)) == list(smoke.steps[:2])
-    session.go_on(smoke, tmp_path, False, Console(quiet=True))
-    assert ran[:2] + ran[3:] == list(smoke.steps)
-    assert list(session.done(smoke, tmp_path)) == list(smoke.steps)
-    assert session.failed(smoke, tmp_path) == {}
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_what_was_disturbed_is_measured_again_unless_forced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: bool
-) -> None:
-    smoke = suite.load("smoke")
-    for step in smoke.steps:
-        report_of(step).write(session.path_of(step, tmp_path))
-    first = smoke.steps[0]
-    dataclasses.replace(report_of(first), noisy=True).write(session.path_of(first, tmp_path))
-    ran = []
-
-    def run(workload: object, size: str, runs: int, force: bool) -> Report:
-        ran.append(workload)
-        return report_of(first)
-
-    monkeypatch.setattr(session, "run", run)
-    session.go_on(smoke, tmp_path, force, Console(quiet=True))
-    assert ran == ([] if force else [WORKLOADS[first.workload]])
-
-
-def test_a_step_that_fails_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    smoke = suite.load("smoke")
-    first, second, *others = smoke.steps
-    errors: list[Exception] = [CaseFailed("no broker"), subprocess.CalledProcessError(1, "feast")]
-
-    def run(workload: object, size: str, runs: int, force: bool) -> Report:
-        step = next(s for s in smoke.steps if WORKLOADS[s.workload] is workload and f"{s.scale:g}" == size)
-        if step in (first, second) and errors:
-            raise errors.pop(0)
-        return report_of(step)
-
-    monkeypatch.setattr(session, "run", run)
-    session.go_on(smoke, tmp_path, False, Console(quiet=True))
-    assert list(session.done(smoke, tmp_path)) == others
-    why = session.failed(smoke, tmp_path)
-    assert why[first] == "no broker\n"
-    assert why[second].startswith("CalledProcessError: ")
-    session.go_on(smoke, tmp_path, False, Console(quiet=True))
-    assert session.failed(smoke, tmp_path) == {}
-    assert list(session.done(smoke, tmp_path)) == list(smoke.steps)
-
-
-def test_a_step_of_too_few_rounds_is_run_again(tmp_path: Path) -> None:
-    smoke = suite.load("smoke")
-    step = smoke.steps[0]
-    report_of(step).write(session.path_of(step, tmp_path))
-    assert list(session.done(smoke, tmp_path)) == [step]
-    (chosen, *_) = smoke.chosen
-    (point, _) = chosen.steps[0]
-    more = dataclasses.replace(chosen, steps=((point, dataclasses.replace(step, runs=3)),))
-    assert session.done(Suite("smoke", "", (more,), (more.steps[0][1],)), tmp_path) == {}
 
 
 def test_a_pipeline_takes_the_sum_of_its_parts_round_by_round(full: Suite) -> None:
@@ -449,11 +346,20 @@ def test_a_suite_is_listed_and_takes_no_sizes(tmp_path: Path) -> None:
         )
         return done.returncode, done.stdout
 
-    steps = suite.load("smoke").steps
-    assert told("--list") == (0, "".join(f"{step.name}: 1 rounds, to do\n" for step in steps))
+    smoke = suite.load("smoke")
+    code, said = told("--list")
+    lines = said.splitlines()
+    assert (code, len(lines)) == (0, len(smoke.steps))
+    for step, line in zip(smoke.steps, lines, strict=True):
+        assert line.startswith(f"{step.name}: 1 round, to do (")
+    assert all(chosen.experiment.key in said for chosen in smoke.chosen)
     for options in (["--runs", "3"], ["--size", "small"], ["tpch-scan"]):
         code, said = told(*options)
-        assert (code, "their files say" in said) == (2, True)
+        assert (code, "has its own workloads, sizes and rounds" in said) == (2, True)
+    code, said = told("--list", "--only", "aoki-2021/*join*")
+    assert (code, len(said.splitlines())) == (0, 2)
+    code, said = told("--only", "aoki-2021/nothing")
+    assert (code, "there is no experiment aoki-2021/nothing" in said) == (2, True)
     assert not list(tmp_path.iterdir())
 
 

@@ -273,7 +273,7 @@ def test_what_others_use_is_a_share_of_the_processors_that_are_for_us(
         monkeypatch.setattr(others, "processors", lambda own=own: own)
         found = Others()
         monkeypatch.setattr(found, "_before", {})
-        monkeypatch.setattr(found, "_seconds", lambda: {"somebody": 5.0})
+        monkeypatch.setattr(found, "_seconds", lambda: {psutil.Process(): 5.0})
         monkeypatch.setattr(found, "_clock", time.monotonic() - 10)
         shares.append(found.share())
     assert shares == pytest.approx([0.5, 0.25], rel=0.01)
@@ -310,3 +310,41 @@ def test_what_a_benchmark_starts_is_none_of_the_others(monkeypatch: pytest.Monke
         for process in processes:
             process.kill()
         own.wait()
+
+
+_WAITS = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+child.wait()
+time.sleep(60)
+"""
+
+
+def test_what_a_child_had_used_before_is_not_its_parents_use_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" "$2" >/dev/null 2>&1 & echo $!', sys.executable, _WAITS, _BUSY],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    parent = psutil.Process(int(told.stdout))
+    try:
+        while not (children := parent.children()):
+            time.sleep(0.05)
+        (child,) = children
+        while sum(child.cpu_times()[:2]) < 0.5:
+            time.sleep(0.05)
+        monkeypatch.setattr(
+            psutil, "process_iter", lambda: [one for one in (parent, child) if one.is_running()]
+        )
+        found = Others()
+        child.kill()
+        while sum(parent.cpu_times()[2:4]) < 0.5:  # it has been waited for
+            time.sleep(0.05)
+        monkeypatch.setattr(found, "_clock", time.monotonic() - 1)
+        monkeypatch.setattr(others, "processors", lambda: (0,))
+        assert found.share() < 0.2
+    finally:
+        parent.kill()

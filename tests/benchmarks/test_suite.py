@@ -14,13 +14,14 @@ import pytest
 from benchmarks.evaluation import suite
 from benchmarks.evaluation.experiments import EXPERIMENTS
 
+from benchmarks import data
 from tiny import ROOT, SECONDS, bench, check, command, environment
 
 pytestmark = pytest.mark.slow
 
 STEPS = suite.load("smoke").steps
-STOPS = (1, 4, 10, 18)
-"""Steps after which it is stopped."""
+STOPS = {1: signal.SIGINT, 4: signal.SIGTERM, 10: signal.SIGINT, 18: signal.SIGTERM}
+"""Steps after which it is stopped, and how."""
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +53,11 @@ def test_it_can_be_stopped(folder: Path, steps: int) -> None:
         while len(times(folder)) < steps and running.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
     finally:
-        running.send_signal(signal.SIGINT)
+        running.send_signal(STOPS[steps])
         said, _ = running.communicate(timeout=120)
     assert len(times(folder)) >= steps, said
+    assert running.returncode == 128 + STOPS[steps], said
+    assert list(data.MEMORY.glob("headrace-bench-*")) == []
 
 
 def test_it_goes_on(folder: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+import psutil
 import pyarrow as pa
 from benchmarks.checksum import Checksum, checksum
 from benchmarks.message import Found, Ready, Request, Start, Timing
@@ -123,3 +124,27 @@ def test_processor_time_of_what_the_job_starts_is_its_own() -> None:
     _, timing, _ = serve(ByAnother(), 1)
     assert isinstance(timing, Timing)
     assert timing.cpu >= PAUSE / 2
+
+
+_ASKS = """
+import os, subprocess, sys, time
+command = [sys.executable, "-m", "benchmarks.worker", str(os.getpid())]
+worker = subprocess.Popen(command, stdin=0, stdout=subprocess.DEVNULL)
+print(worker.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_it_ends_with_who_asks_though_nothing_tells_it() -> None:
+    reading, writing = os.pipe()  # open to the end: it does not read while it runs a job
+    asking = subprocess.Popen([sys.executable, "-c", _ASKS], stdin=reading, stdout=subprocess.PIPE, text=True)
+    try:
+        assert asking.stdout is not None
+        worker = psutil.Process(int(asking.stdout.readline()))
+        asking.kill()
+        asking.wait()
+        worker.wait(30)
+    finally:
+        asking.kill()
+        os.close(reading)
+        os.close(writing)

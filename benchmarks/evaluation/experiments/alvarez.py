@@ -14,6 +14,11 @@ _ONE_MACHINE = (
 
 _BATCHES = tuple(f"{rows:,} rows" for rows in BATCHES)
 
+
+def _columns(number: int) -> str:
+    return f"{number} column{'' if number == 1 else 's'}"
+
+
 EXPERIMENTS = (
     Experiment(
         paper="alvarez-2021",
@@ -75,7 +80,7 @@ EXPERIMENTS = (
                 "projection",
                 "E5: some of 100 columns of Parquet",
                 "",
-                tuple(Point(f"{width} columns", f"spark-{width}-of-100") for width in WIDTHS),
+                tuple(Point(_columns(width), f"spark-{width}-of-100") for width in WIDTHS),
             ),
         )
     ),
@@ -90,7 +95,7 @@ EXPERIMENTS = (
                 *(Point(f"E1: by {size:,} rows", f"spark-faces-batches-{size}") for size in BATCHES),
                 Point("E3: CSV", "spark-faces-csv"),
                 *(Point(f"E4: {codec}", f"spark-faces-{codec}") for codec in CODECS),
-                *(Point(f"E5: {width} columns", f"spark-faces-{width}-of-100") for width in WIDTHS),
+                *(Point(f"E5: {_columns(width)}", f"spark-faces-{width}-of-100") for width in WIDTHS),
             ),
             systems={f"Arrow, {face}": "Arrow-Spark", f"Spark, {face}": "Spark"},
             ours=f"Arrow, {face}",

@@ -7,6 +7,7 @@ from benchmarks.legacy import BATCHED
 
 _TABLES = tuple(Point(size.upper(), f"legacy-{size}") for size in ("10k", "100k", "1m", "6m", "60m"))
 _BY_SPARK = (
+    "10K to 1M are TPC-H's supplier, 6M and 60M its lineitem, whose rows are others. "
     "HopsFS is Apache Hadoop's HDFS behind a front that speaks TLS. All of it is on one machine and shares its "
     "processors, where the thesis varies the client's alone, with Spark on a cluster of its own."
 )
@@ -81,7 +82,7 @@ EXPERIMENTS = (
                 f"{_BY_SPARK} Many rows a message are not in the thesis.",
             ),
             (
-                "materialize",
+                "materialise",
                 "The legacy pipeline's second part: messages into a Hudi table by Spark, cold and warm",
                 {
                     "materialise, cold": "Legacy Spark",
