@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -73,11 +74,13 @@ def current_load() -> Load:
     return Load(sum(ours) / len(ours), psutil.virtual_memory().percent)
 
 
-def quiet_load(force: bool) -> Load:
+def quiet_load(force: bool, tell: Callable[[str], None]) -> Load:
     """Waits a minute for others to be done, unless forced. Raises MachineBusy."""
     until = time.monotonic() + _PATIENCE_SECONDS
     while (found := current_load()).busy and not force and time.monotonic() < until:
-        pass  # it has looked for a second
+        tell(
+            f"waiting for others, who use {found.cpu:.0f} % of the processors, {found.memory:.0f} % of the memory"
+        )
     check_load(found, force)
     return found
 

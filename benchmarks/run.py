@@ -28,12 +28,17 @@ def run(workload: Workload, size: str, runs: int, force: bool) -> Report:
     scale = workload.sizes[size] if size in SIZES else float(size)
     begun, ours = time.perf_counter(), machine()
     with progress.status(f"{workload.name}: data") as status:
+
+        def tell(text: str) -> None:
+            status.update(f"{workload.name}: {text}")
+
         if not force:
-            quiet_load(force=False)  # before data are made, which may take long
+            quiet_load(force, tell)  # before data are made, which may take long
+            tell("data")
         with workload.opened(scale) as cases:
-            load = quiet_load(force)
+            load = quiet_load(force, tell)
             started = dt.datetime.now(dt.UTC)
-            found = measure(cases, runs, lambda text: status.update(f"{workload.name}: {text}"))
+            found = measure(cases, runs, tell)
     return Report(
         workload=workload.name,
         about=workload.about,

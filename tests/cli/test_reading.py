@@ -33,7 +33,9 @@ def test_people_see_tables(lake: Path, command: Command) -> None:
     ]
     found = command("fg", "list", "--search", "hourly temp", "--store", lake).lines
     assert [line.split()[0] for line in found[2:]] == ["weather@v1"]
-    assert command("fg", "list", "--tag", "team=none", "--store", lake).lines[2:] == []
+    for noun, told in (("fg", "group"), ("fv", "view")):
+        none = command(noun, "list", "--tag", "team=none", "--store", lake)
+        assert none.lines == [f"no feature {told} to show in project default"]
     shown = command("fg", "show", "weather", "--store", lake).lines
     assert shown[:5] == [
         "group          weather@v1",

@@ -76,6 +76,11 @@ class TestEveryKindOfFrame:
         with Unchanged(weather, (hr.InvalidArgument, hr.BadData)):
             weather.insert(wrong)
 
+    def test_a_series_is_no_frame(self, weather):
+        with Unchanged(weather, hr.InvalidArgument) as caught:
+            weather.insert(pd.Series([1.5]))
+        assert caught.value.hint.startswith("give pandas, polars, Spark, Arrow data")
+
     def test_a_reader_is_streamed_batch_by_batch(self, weather):
         """More rows than would be taken at once: each batch is asked for only when the last one was used."""
         batches, size = 64, 10_000
@@ -207,6 +212,8 @@ class TestTypes:
             group.insert(table.set_column(position, column, given))
         assert f"'{column}'" in str(caught.value)
         assert "g@v1" in str(caught.value)
+        assert caught.value.hint is not None
+        assert ("pd.to_datetime" in caught.value.hint) == (column == "t")
 
     def test_a_column_of_nulls_alone_fits_every_type(self, store):
         group = make_weather(store)

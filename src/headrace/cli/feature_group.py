@@ -41,6 +41,9 @@ def list_groups(
     if target.json:
         print_json(found)
         return
+    if not found:
+        print_text(f"no feature group to show in project {target.project}")
+        return
     print_table(
         ["group", "primary key", "event time", "ttl", "columns", "description"],
         [

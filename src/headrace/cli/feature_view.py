@@ -40,6 +40,9 @@ def list_views(
     if target.json:
         print_json(found)
         return
+    if not found:
+        print_text(f"no feature view to show in project {target.project}")
+        return
     print_table(
         ["view", "features", "labels", "description"],
         [

@@ -28,6 +28,7 @@ Frame: TypeAlias = (
 
 _Values = TypeVar("_Values")
 _BATCH_ROWS = 65_536
+_FRAMES = "give pandas, polars, Spark, Arrow data, anything with __arrow_c_stream__, or a list of dicts"
 _UNTYPED = (ValueError, TypeError, NotImplementedError, OverflowError)  # Arrow's own are among them
 
 
@@ -52,13 +53,10 @@ def to_reader(frame: Frame) -> pa.RecordBatchReader:
         try:
             return pa.RecordBatchReader.from_stream(frame)
         except pa.ArrowException as error:
-            raise InvalidArgument(f"a {type(frame).__name__} is no frame: {error}") from None
+            raise InvalidArgument(f"a {type(frame).__name__} is no frame: {error}", hint=_FRAMES) from None
     if isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
         return _from_rows(frame).to_reader(_BATCH_ROWS)
-    raise InvalidArgument(
-        f"a {type(frame).__name__} is no frame",
-        hint="give pandas, polars, Spark, Arrow data, anything with __arrow_c_stream__, or a list of dicts",
-    )
+    raise InvalidArgument(f"a {type(frame).__name__} is no frame", hint=_FRAMES)
 
 
 def to_table(frame: Frame) -> pa.Table:

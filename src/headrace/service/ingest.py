@@ -33,6 +33,7 @@ _RETYPE = (
     "cast the column to the type that is stored (pandas makes integers with gaps float until .astype('Int64')); or "
     "make a version of the group whose schema= has room for it"
 )
+_TO_TIMES = "make the column a timestamp: texts, in pandas, by pd.to_datetime(…, utc=True)"
 _ROUND = "times are stored in microseconds: round them first, in pandas with .dt.floor('us')"
 _ALL_COLUMNS = (
     "each insert brings all columns of the group: add_features adds some, other ones are a new version"
@@ -184,7 +185,7 @@ class Intake:
                     SchemaMismatch,
                     field.name,
                     f"column {field.name!r} is {kind}, and {field.type} is stored",
-                    hint=_RETYPE,
+                    hint=_TO_TIMES if pa.types.is_timestamp(field.type) else _RETYPE,
                 )
         known = set(stored.names)
         for name in (name for name in self._types if name not in known):
