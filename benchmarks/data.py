@@ -86,19 +86,19 @@ def temporary(prefix: str, within: Path | None = None) -> Iterator[Path]:
     within = within or DATA
     within.mkdir(parents=True, exist_ok=True)
     for left in within.glob(f"{prefix}*"):
-        with contextlib.suppress(OSError), _held(left):
+        with contextlib.suppress(OSError), held(left):
             if time.time() - left.stat().st_mtime > _NEW_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=within) as folder, _held(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=within) as folder, held(Path(folder), wait=True):
         yield Path(folder)
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Raises OSError if another process holds it."""
+def held(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Raises OSError if another process holds it, unless it is waited for."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
         os.close(file)
