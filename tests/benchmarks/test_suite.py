@@ -39,16 +39,18 @@ def times(folder: Path) -> dict[str, int]:
     return {path.stem: path.stat().st_mtime_ns for path in folder.glob("smoke/*.json")}
 
 
-def is_left() -> bool:
-    """Whether there is a folder in memory that nobody holds."""
+def left() -> set[Path]:
+    """Folders in memory that nobody holds."""
+    found = set()
     for folder in data.MEMORY.glob("headrace-bench-*"):
         with contextlib.suppress(OSError), data.held(folder):
-            return True
-    return False
+            found.add(folder)
+    return found
 
 
 @pytest.mark.parametrize("steps", STOPS)
 def test_it_can_be_stopped(folder: Path, steps: int) -> None:
+    before = left()
     running = subprocess.Popen(
         command(*suite_command(folder)),
         cwd=ROOT,
@@ -66,9 +68,9 @@ def test_it_can_be_stopped(folder: Path, steps: int) -> None:
         said, _ = running.communicate(timeout=120)
     assert len(times(folder)) >= steps, said
     assert running.returncode == 128 + STOPS[steps], said
-    while time.monotonic() < deadline and is_left():  # another's may be new, and not held yet
+    while time.monotonic() < deadline and left() - before:  # another's may be new, and not held yet
         time.sleep(0.1)
-    assert not is_left()
+    assert not left() - before
 
 
 def test_it_goes_on(folder: Path) -> None:
