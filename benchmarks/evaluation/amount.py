@@ -16,5 +16,9 @@ def amount(value: float, unit: str) -> str:
     return f"{value:.3g} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
 
 
+def cpus(number: int) -> str:
+    return f"{number} CPU{'' if number == 1 else 's'}"
+
+
 def megabytes(value: float) -> str:
     return f"{value / 1e6:,.1f} MB"

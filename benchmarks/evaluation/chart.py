@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from benchmarks.evaluation.amount import cpus
 from benchmarks.evaluation.experiment import Experiment, Unit
 from benchmarks.evaluation.measured import Measured
 from benchmarks.evaluation.parts import Parts
@@ -177,11 +178,7 @@ def _kind(experiment: Experiment) -> str:
 
 
 def _size(found: Row | SpeedUp) -> str:
-    return (
-        found.size
-        if found.cpus is None
-        else f"{found.size}\n{found.cpus} CPU{'' if found.cpus == 1 else 's'}"
-    )
+    return found.size if found.cpus is None else f"{found.size}\n{cpus(found.cpus)}"
 
 
 def _ratios(axes: Axes, speed_ups: Sequence[SpeedUp]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import fcntl
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import data
 from benchmarks.catalog import WORKLOADS
 from benchmarks.evaluation.suite import Step, Suite
 from benchmarks.machine import MachineBusy
@@ -133,23 +132,19 @@ def _read(step: Step, folder: Path) -> Report:
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Nobody else measures into it meanwhile. Raises BadFolder, also where nothing can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as probe:
-            probe.write(bytes(4096))
-        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise BadFolder(f"results cannot be kept in {folder}: {error.strerror}") from None
-    try:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                probe.write(bytes(4096))
+            stack.enter_context(data.held(folder))
         except BlockingIOError:
             raise BadFolder(
                 f"another run measures into {folder}: wait for it, or give another by --out"
             ) from None
+        except OSError as error:
+            raise BadFolder(f"results cannot be kept in {folder}: {error.strerror}") from None
         yield
-    finally:
-        os.close(file)
 
 
 def _rounds(step: Step) -> str:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.evaluation.amount import amount
+from benchmarks.evaluation.amount import amount, cpus
 from benchmarks.evaluation.paper import PAPERS
 from benchmarks.evaluation.row import Row, SpeedUp
 from benchmarks.evaluation.shortfall import shortfalls
@@ -43,11 +43,7 @@ def _pair(found: SpeedUp) -> tuple[str, str, str]:
 
 def _line(number: int, found: SpeedUp, rows: Sequence[Row]) -> str:
     assert found.here is not None
-    size = (
-        found.size
-        if found.cpus is None
-        else f"{found.size}, {found.cpus} CPU{'' if found.cpus == 1 else 's'}"
-    )
+    size = found.size if found.cpus is None else f"{found.size}, {cpus(found.cpus)}"
     link = f"(ratios.csv#L{number})"
     of = " of the whole reads" if found.experiment.unit == "%" else ""
     between = f", {found.here.low:.3g} to {found.here.high:.3g}{of}" if found.here.n > 1 else ""
