@@ -20,7 +20,7 @@ class Others:
 
     def __init__(self, servers: Sequence[int] = ()) -> None:
         self._servers = servers
-        self._parents = {process.pid: process.ppid() for process in _all()}
+        self._parents = {process.pid: parent for process, parent in _all().items()}
         self._before, self._clock = self._seconds(), time.monotonic()
 
     def share(self) -> float:
@@ -63,11 +63,10 @@ class Others:
         return found
 
 
-def _all() -> list[psutil.Process]:
-    """Those whose parents can be told."""
-    found = []
+def _all() -> dict[psutil.Process, int]:
+    """Those whose parents can be told, with these."""
+    found = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            process.ppid()
-            found.append(process)
+            found[process] = process.ppid()
     return found

@@ -71,7 +71,9 @@ class CaseProcess:
         except BaseException:
             self._kill()
             raise
-        self._services = {psutil.Process(pid) for pid in ready.services}
+        for pid in ready.services:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since
+                self._services.add(psutil.Process(pid))
         self._open = True
 
     def run(self, number: int, *, first: bool = False) -> Sample:

@@ -348,3 +348,18 @@ def test_what_a_child_had_used_before_is_not_its_parents_use_when_it_ends(
         assert found.share() < 0.2
     finally:
         parent.kill()
+
+
+class _Ends(psutil.Process):
+    def ppid(self) -> int:
+        found = super().ppid()
+        self.kill()
+        self.wait()
+        return found
+
+
+def test_a_process_that_ends_while_it_is_looked_at_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "60"]) as ended:
+        seen = _Ends(ended.pid)
+        monkeypatch.setattr(psutil, "process_iter", lambda: [seen])
+        assert Others().share() == 0
