@@ -29,6 +29,9 @@ PORTS = range(16384, 32768)
 # take seconds until it listens.
 _ASKED = (Path(tempfile.gettempdir()) / f"headrace-ports-{os.getuid()}").open("ab")
 
+# Those that this process has asked for: its own locks do not keep it from one.
+_GIVEN: set[int] = set()
+
 
 class Daemon:
     """One process, which may be killed, frozen and started again with the same command; it writes to `log`."""
@@ -113,9 +116,11 @@ class Daemon:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on, nor another process of the tests has asked for."""
+    """Ports of 127.0.0.1 that nobody listens on, nor any process of the tests has asked for."""
     found: list[int] = []
     for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        if port in _GIVEN:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -127,6 +132,7 @@ def free_ports(count: int) -> list[int]:
                 with contextlib.suppress(BlockingIOError):
                     fcntl.lockf(_ASKED, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
                     found.append(port)
+                    _GIVEN.add(port)
         if len(found) == count:
             break
     return found

@@ -60,7 +60,7 @@ def test_a_server_that_does_not_start_is_told_with_what_it_said(tmp_path: Path) 
         broken.wait(lambda: False)
 
 
-def test_no_two_processes_are_given_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_is_given_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = "from servers.daemon import free_ports; print(*free_ports(1), flush=True); input()"
     command = [sys.executable, "-c", ask]
     folder = Path(__file__).parents[1]
@@ -71,3 +71,4 @@ def test_no_two_processes_are_given_a_port(tmp_path: Path, monkeypatch: pytest.M
         assert free_ports(1) == []
         other.communicate("\n")
     assert free_ports(1) == [port]
+    assert free_ports(1) == []
