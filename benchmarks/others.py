@@ -20,7 +20,7 @@ class Others:
 
     def __init__(self, servers: Sequence[int] = ()) -> None:
         self._servers = servers
-        self._parents = {process.pid: parent for process, parent in _all().items()}
+        self._parents = _parents()
         self._before, self._clock = self._seconds(), time.monotonic()
 
     def share(self) -> float:
@@ -34,7 +34,7 @@ class Others:
             heir = self._parents.get(who.pid)
             while heir is not None and heir not in had:
                 heir = self._parents.get(heir)
-            if heir is not None and heir != _ADOPTS:
+            if heir is not None:
                 had[heir] += self._before[who]
         used = sum(max(0.0, now - had[who.pid]) for who, now in found.items())
         return used / passed if passed else 0.0
@@ -43,7 +43,7 @@ class Others:
         """By process: its own seconds, and those of its children that have ended."""
         own = self._own()
         found = {}
-        for process in _all():
+        for process in psutil.process_iter():
             if process in own:
                 continue
             with contextlib.suppress(psutil.Error):
@@ -63,10 +63,11 @@ class Others:
         return found
 
 
-def _all() -> dict[psutil.Process, int]:
-    """Those whose parents can be told, with these."""
+def _parents() -> dict[int, int]:
+    """By pid, of those that were not adopted: what these had used is nobody's when they end."""
     found = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            found[process] = process.ppid()
+            if (parent := process.ppid()) > _ADOPTS:
+                found[process.pid] = parent
     return found
